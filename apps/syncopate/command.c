@@ -1,0 +1,131 @@
+/* Finding a subcommand by name, and reading flags into settings. */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int overview(FILE *to, const char *prefix, const struct command *const *table, size_t count)
+{
+    fprintf(to, "usage: %s COMMAND [options]\n\n", prefix);
+    for (size_t i = 0; i < count; i++)
+        fprintf(to, "  %-10s %s\n", table[i]->name, table[i]->help);
+    fprintf(to, "\n%s COMMAND --help tells more.\n", prefix);
+    return to == stdout ? EXIT_GOOD : EXIT_USAGE;
+}
+
+int command_dispatch(const char *prefix, const struct command *const *table, size_t count, int argc,
+                     char **argv)
+{
+    if (argc < 1)
+        return overview(stderr, prefix, table, count);
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
+        return overview(stdout, prefix, table, count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i]->name, argv[0]) == 0)
+            return table[i]->run(table[i], argc - 1, argv + 1);
+    fprintf(stderr, "syncopate: no command \"%s %.64s\"; there is:", prefix, argv[0]);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, " %s", table[i]->name);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+static void print_help(const struct command *self, const struct flag_set *sets, size_t count)
+{
+    printf("usage: syncopate %s %s\n%s\n", self->name, self->usage, self->help);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = syn_settings_help(sets[i].table, NULL, 0);
+        char *text = malloc(length + 1);
+        if (!text)
+            return;
+        syn_settings_help(sets[i].table, text, length + 1);
+        printf("\n%s", text);
+        free(text);
+    }
+}
+
+static const struct flag_set *find_set(const struct flag_set *sets, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (syn_settings_has(sets[i].table, name))
+            return &sets[i];
+    return NULL;
+}
+
+/* Read one flag; *at moves past its value if that was a word of its own. */
+static enum syn_status read_flag(const struct command *self, const struct flag_set *sets,
+                                 size_t count, int argc, char **argv, int *at)
+{
+    char name[64];
+    const char *flag = argv[*at] + 2;
+    const char *value = strchr(flag, '=');
+    size_t length = value ? (size_t)(value - flag) : strlen(flag);
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), flag);
+    const struct flag_set *set = find_set(sets, count, name);
+    if (!set) {
+        usage_error("unknown flag --%s; see syncopate %s --help", name, self->name);
+        return SYN_INVALID;
+    }
+    if (value)
+        return syn_settings_set(set->table, set->options, name, value + 1);
+    bool has_next = *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0;
+    if (syn_settings_is_switch(set->table, name)) {
+        const char *next = has_next ? argv[*at + 1] : "";
+        bool explicit_value = strcmp(next, "on") == 0 || strcmp(next, "off") == 0;
+        *at += explicit_value ? 1 : 0;
+        return syn_settings_set(set->table, set->options, name, explicit_value ? next : "on");
+    }
+    if (!has_next) {
+        usage_error("--%s needs a value; see syncopate %s --help", name, self->name);
+        return SYN_INVALID;
+    }
+    *at += 1;
+    return syn_settings_set(set->table, set->options, name, argv[*at]);
+}
+
+enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
+                            int argc, char **argv, struct flags *flags)
+{
+    *flags = (struct flags){0};
+    for (size_t i = 0; i < count; i++)
+        syn_settings_defaults(sets[i].table, sets[i].options);
+    for (int at = 0; at < argc; at++) {
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+            print_help(self, sets, count);
+            flags->wants_help = true;
+            return SYN_OK;
+        }
+        if (strncmp(argv[at], "--", 2) == 0) {
+            enum syn_status status = read_flag(self, sets, count, argc, argv, &at);
+            if (status != SYN_OK)
+                return status;
+        } else if (flags->word_count < MOST_WORDS) {
+            flags->words[flags->word_count++] = argv[at];
+        } else {
+            usage_error("more than %d arguments", MOST_WORDS);
+            return SYN_INVALID;
+        }
+    }
+    return SYN_OK;
+}
+
+int exit_code(enum syn_status status)
+{
+    if (status == SYN_OK)
+        return EXIT_GOOD;
+    bool input = status == SYN_INVALID || status == SYN_UNSUPPORTED || status == SYN_FORMAT;
+    return input ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int usage_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("syncopate: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return EXIT_USAGE;
+}

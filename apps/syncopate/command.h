@@ -1,0 +1,59 @@
+/* What a subcommand is, and what all of them share: flags from setting rows, exit codes, errors. */
+#ifndef SYN_APP_COMMAND_H
+#define SYN_APP_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <syncopate/settings.h>
+#include <syncopate/status.h>
+
+/* Exit codes of every subcommand. */
+enum {
+    EXIT_GOOD = 0,
+    EXIT_FAILED = 1, /* the world failed: a file, a peer, memory */
+    EXIT_USAGE = 2   /* the user gave something that cannot be */
+};
+
+/* One subcommand: a file ending in its const descriptor, and a row in commands.def (or benches.def). */
+struct command {
+    const char *name;
+    const char *help;  /* one line for the overview */
+    const char *usage; /* what follows the name, such as "NAME [--dir D]" */
+    int (*run)(const struct command *self, int argc,
+               char **argv); /* argv[0] is its first argument */
+};
+
+/* Run the command of that name, or explain what there is.
+ *   prefix  what was typed before the name, such as "syncopate bench" */
+int command_dispatch(const char *prefix, const struct command *const *table, size_t count, int argc,
+                     char **argv);
+
+/* Settings that a subcommand takes: flags are looked up in every set in turn. */
+struct flag_set {
+    const struct syn_settings_table *table;
+    void *options;
+};
+
+#define MOST_WORDS 64
+
+/* What came of the command line. */
+struct flags {
+    const char *words[MOST_WORDS]; /* the arguments that are not flags, in order */
+    size_t word_count;
+    bool wants_help; /* --help or -h was there, and help has been printed: exit with EXIT_GOOD */
+};
+
+/* Fill every set with its defaults, then read --name value, --name=value, and a bare --switch.
+ * Bad input: one line on standard error and SYN_INVALID. */
+enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
+                            int argc, char **argv, struct flags *flags);
+
+/* One line on standard error, "syncopate: ...", and the exit code for a status. For SYN_INVALID,
+ * SYN_UNSUPPORTED and SYN_FORMAT that is EXIT_USAGE. The library has logged the cause already. */
+int exit_code(enum syn_status status);
+
+/* Say what is wrong with the input, on one line, and return EXIT_USAGE. */
+int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

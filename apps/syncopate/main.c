@@ -1,0 +1,38 @@
+/* The command: finds the subcommand's row and hands over. Library messages go to standard error from
+ * here, and nowhere else. */
+#include <stdio.h>
+#include <string.h>
+
+#include <syncopate/log.h>
+
+#include "command.h"
+
+#define SYN_PART(name) extern const struct command command_##name;
+#include "commands.def"
+#ifdef SYNCOPATE_HAS_ENGINE
+#include "commands_engine.def"
+#endif
+#undef SYN_PART
+
+static const struct command *const commands[] = {
+#define SYN_PART(name) &command_##name,
+#include "commands.def"
+#ifdef SYNCOPATE_HAS_ENGINE
+#include "commands_engine.def"
+#endif
+#undef SYN_PART
+};
+
+static void to_standard_error(void *context, enum syn_log_level level, const char *text)
+{
+    (void)context;
+    const char *mark = level == SYN_LOG_ERROR ? "" : level == SYN_LOG_WARNING ? "warning: " : "";
+    fprintf(stderr, "syncopate: %s%s\n", mark, text);
+}
+
+int main(int argc, char **argv)
+{
+    syn_log_to(to_standard_error, NULL, SYN_LOG_INFO);
+    return command_dispatch("syncopate", commands, sizeof commands / sizeof commands[0], argc - 1,
+                            argv + 1);
+}

@@ -1,0 +1,53 @@
+/* The flat parameter space: named tensors, one after the other, in one array of floats.
+ * Weights, gradients and residuals all have this shape. */
+#ifndef SYNCOPATE_LAYOUT_H
+#define SYNCOPATE_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct syn_layout;
+
+/* One tensor's place: entries [offset, offset + count) of the flat array. */
+struct syn_tensor {
+    const char *name; /* owned by the layout */
+    size_t offset;
+    size_t count;
+};
+
+/* Make an empty layout. Free it with syn_layout_free(). */
+enum syn_status syn_layout_new(struct syn_layout **layout);
+
+/* Append a tensor of count floats behind those already there.
+ *   name   copied; not empty, unlike every other name in the layout, at most 255 bytes
+ *   count  may be zero
+ * On failure the layout is unchanged. At most 2^32 - 1 floats in all: indices travel as 32 bits. */
+enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size_t count);
+
+/* Number of floats in the whole space. */
+size_t syn_layout_size(const struct syn_layout *layout);
+
+/* Number of tensors. */
+size_t syn_layout_count(const struct syn_layout *layout);
+
+/* Tensor number i, in the order of adding; i < syn_layout_count(). */
+struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i);
+
+/* Number of the tensor that holds entry index; index < syn_layout_size(). */
+size_t syn_layout_find(const struct syn_layout *layout, size_t index);
+
+/* A hash of all names and counts: equal for equal layouts, on every machine. */
+uint64_t syn_layout_hash(const struct syn_layout *layout);
+
+void syn_layout_free(struct syn_layout *layout);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/* Time that only goes forward. */
+#ifndef SYN_BASE_CLOCK_H
+#define SYN_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds since some fixed moment. */
+static inline int64_t syn_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The same clock as a point in time for pthread_cond_timedwait on a monotonic condition. */
+static inline struct timespec syn_clock_timespec(int64_t ns)
+{
+    struct timespec point = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    return point;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* The flat parameter space. Tensors are kept in an array in the order of adding, so that offsets ascend and
+ * the owner of an index is found by bisection. Names are compared one by one when adding: layouts have
+ * hundreds of tensors, not millions. */
+#include <syncopate/layout.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/status.h"
+
+#define LONGEST_NAME 255
+
+struct syn_layout {
+    struct syn_tensor *tensors; /* [capacity], names owned */
+    size_t count;
+    size_t capacity;
+    size_t size;
+};
+
+enum syn_status syn_layout_new(struct syn_layout **layout)
+{
+    struct syn_layout *made = calloc(1, sizeof *made);
+    if (!made)
+        return syn_fail(SYN_MEMORY, "cannot allocate a layout");
+    *layout = made;
+    return SYN_OK;
+}
+
+static enum syn_status check_name(const struct syn_layout *layout, const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0 || length > LONGEST_NAME)
+        return syn_fail(SYN_INVALID, "tensor name of %zu bytes; expected 1 to %d", length,
+                        LONGEST_NAME);
+    for (size_t i = 0; i < layout->count; i++)
+        if (strcmp(layout->tensors[i].name, name) == 0)
+            return syn_fail(SYN_INVALID, "tensor \"%s\" is in the layout already", name);
+    return SYN_OK;
+}
+
+static enum syn_status make_room(struct syn_layout *layout)
+{
+    if (layout->count < layout->capacity)
+        return SYN_OK;
+    size_t capacity = layout->capacity ? 2 * layout->capacity : 16;
+    struct syn_tensor *grown = realloc(layout->tensors, capacity * sizeof *grown);
+    if (!grown)
+        return syn_fail(SYN_MEMORY, "cannot allocate a layout of %zu tensors", capacity);
+    layout->tensors = grown;
+    layout->capacity = capacity;
+    return SYN_OK;
+}
+
+enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size_t count)
+{
+    SYN_TRY(check_name(layout, name));
+    if (count > UINT32_MAX - layout->size)
+        return syn_fail(SYN_INVALID,
+                        "tensor \"%s\" of %zu floats makes the layout larger than 2^32 - 1", name,
+                        count);
+    SYN_TRY(make_room(layout));
+    char *copy = strdup(name);
+    if (!copy)
+        return syn_fail(SYN_MEMORY, "cannot allocate the name of tensor \"%s\"", name);
+    layout->tensors[layout->count++] = (struct syn_tensor){copy, layout->size, count};
+    layout->size += count;
+    return SYN_OK;
+}
+
+size_t syn_layout_size(const struct syn_layout *layout)
+{
+    return layout->size;
+}
+
+size_t syn_layout_count(const struct syn_layout *layout)
+{
+    return layout->count;
+}
+
+struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i)
+{
+    assert(i < layout->count);
+    return layout->tensors[i];
+}
+
+size_t syn_layout_find(const struct syn_layout *layout, size_t index)
+{
+    assert(index < layout->size);
+    /* The last tensor that begins at or before index; empty ones that begin there too come first. */
+    size_t low = 0;
+    size_t high = layout->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (layout->tensors[middle].offset <= index)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t syn_layout_hash(const struct syn_layout *layout)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < layout->count; i++) {
+        uint64_t count = layout->tensors[i].count;
+        hash = syn_hash(hash, layout->tensors[i].name, strlen(layout->tensors[i].name) + 1);
+        hash = syn_hash(hash, &count, sizeof count);
+    }
+    return hash;
+}
+
+void syn_layout_free(struct syn_layout *layout)
+{
+    if (!layout)
+        return;
+    for (size_t i = 0; i < layout->count; i++)
+        free((char *)layout->tensors[i].name);
+    free(layout->tensors);
+    free(layout);
+}

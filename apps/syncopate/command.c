@@ -88,9 +88,15 @@ static enum syn_status read_flag(const struct command *self, const struct flag_s
 enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
                             int argc, char **argv, struct flags *flags)
 {
-    *flags = (struct flags){0};
     for (size_t i = 0; i < count; i++)
         syn_settings_defaults(sets[i].table, sets[i].options);
+    return flags_parse_over(self, sets, count, argc, argv, flags);
+}
+
+enum syn_status flags_parse_over(const struct command *self, const struct flag_set *sets,
+                                 size_t count, int argc, char **argv, struct flags *flags)
+{
+    *flags = (struct flags){0};
     for (int at = 0; at < argc; at++) {
         if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
             print_help(self, sets, count);

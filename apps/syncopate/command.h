@@ -49,8 +49,12 @@ struct flags {
 enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
                             int argc, char **argv, struct flags *flags);
 
-/* One line on standard error, "syncopate: ...", and the exit code for a status. For SYN_INVALID,
- * SYN_UNSUPPORTED and SYN_FORMAT that is EXIT_USAGE. The library has logged the cause already. */
+/* The same over what the sets hold already: for defaults that depend on another flag, such as a recipe's. */
+enum syn_status flags_parse_over(const struct command *self, const struct flag_set *sets,
+                                 size_t count, int argc, char **argv, struct flags *flags);
+
+/* The exit code for a status; EXIT_USAGE for SYN_INVALID, SYN_UNSUPPORTED and SYN_FORMAT. The cause is on
+ * standard error already: the library has logged it. */
 int exit_code(enum syn_status status);
 
 /* Say what is wrong with the input, on one line, and return EXIT_USAGE. */

@@ -6,10 +6,32 @@
 #ifndef SYN_BASE_TABLE_H
 #define SYN_BASE_TABLE_H
 
-/* Read-only view of one row, for listing; every descriptor begins with these two. */
+#include <stddef.h>
+#include <string.h>
+
+/* What every descriptor begins with. */
 struct syn_part {
     const char *name;
     const char *help; /* one line */
 };
+
+/* Define the three functions that every table has, over a static array `rows` of pointers to descriptors:
+ * syn_KIND_row(i) or NULL past the end, syn_KIND_find(name) or NULL, and syn_KIND_name(i). */
+#define SYN_TABLE(kind, type)                                                                      \
+    const type *syn_##kind##_row(size_t i)                                                         \
+    {                                                                                              \
+        return i < sizeof rows / sizeof rows[0] ? rows[i] : NULL;                                  \
+    }                                                                                              \
+    const type *syn_##kind##_find(const char *name)                                                \
+    {                                                                                              \
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)                                  \
+            if (strcmp(rows[i]->part.name, name) == 0)                                             \
+                return rows[i];                                                                    \
+        return NULL;                                                                               \
+    }                                                                                              \
+    const char *syn_##kind##_name(size_t i)                                                        \
+    {                                                                                              \
+        return i < sizeof rows / sizeof rows[0] ? rows[i]->part.name : NULL;                       \
+    }
 
 #endif

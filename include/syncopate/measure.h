@@ -1,0 +1,48 @@
+/* What parts cost on this machine, each beside the limit that it is judged by, in one run. */
+#ifndef SYNCOPATE_MEASURE_H
+#define SYNCOPATE_MEASURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/reducer.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Selection. Times are medians. */
+struct syn_select_measure {
+    size_t picked; /* entries in the last step */
+    double
+        pass_ms; /* one fused pass in place: add residual, compare magnitude, store; one thread */
+    double first_ms; /* the first step, with nothing known of the data */
+    double pick_ms;  /* residual.add, pick and keep, in the steady state */
+};
+
+/* Measure the options' residual and selection on normal gradients.
+ *   size     floats
+ *   repeats  steps to take the median of, at least 1 */
+enum syn_status syn_measure_select(const struct syn_reducer_options *options, size_t size,
+                                   size_t repeats, struct syn_select_measure *result);
+
+/* Coding of one list. Times are medians. */
+struct syn_codec_measure {
+    size_t count;          /* entries */
+    size_t bytes;          /* of the packet, with its head */
+    double bits_per_index; /* without head and values */
+    double entropy_bits;   /* log2(size choose count) / count */
+    double encode_ms;
+    double decode_ms;
+    const char *indices; /* the form that was chosen */
+};
+
+/* Measure the options' values and indices on a random list of density * size entries. */
+enum syn_status syn_measure_codec(const struct syn_reducer_options *options, size_t size,
+                                  size_t repeats, struct syn_codec_measure *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* Recipes: the published methods, as named points in the space of the reducer's options. */
+#ifndef SYNCOPATE_RECIPE_H
+#define SYNCOPATE_RECIPE_H
+
+#include <stddef.h>
+
+#include <syncopate/reducer.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Set what the method of that name needs; other options stay, and any can be changed afterwards.
+ * SYN_INVALID for an unknown name, with those there are. */
+enum syn_status syn_recipe_apply(const char *name, struct syn_reducer_options *options);
+
+/* Name and description of recipe number i, or NULL past the end. */
+const char *syn_recipe_name(size_t i);
+const char *syn_recipe_help(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

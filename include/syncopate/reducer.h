@@ -1,0 +1,144 @@
+/* The reducer: a gradient goes in, the sum over all workers comes out, and what was not sent is kept.
+ *
+ *     syn_reducer_defaults(&options);
+ *     syn_recipe_apply("gtopk", &options);
+ *     syn_reducer_open(group, layout, &options, &reducer);
+ *     for each step:
+ *         syn_reducer_begin(reducer, gradient, NULL, &ticket);     ... compute something else ...
+ *         syn_reducer_wait(reducer, ticket, &merged);              ... apply merged / P ...
+ *
+ * A step is a transaction: if it fails (a gradient with NaN on any worker, a silent peer), it fails on all
+ * workers and every residual is as it was before. */
+#ifndef SYNCOPATE_REDUCER_H
+#define SYNCOPATE_REDUCER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/group.h>
+#include <syncopate/layout.h>
+#include <syncopate/settings.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct syn_reducer;
+
+struct syn_reducer_options {
+#define SYN_SETTING SYN_SETTING_FIELD
+#include <syncopate/reducer_options.def>
+#undef SYN_SETTING
+};
+
+/* The rows behind syn_reducer_options, for parsing, help and JSON. */
+extern const struct syn_settings_table syn_reducer_settings;
+
+/* Plain synchronous exchange of everything. */
+void syn_reducer_defaults(struct syn_reducer_options *options);
+
+/* Whether these options go together; if not, SYN_INVALID with the reason. */
+enum syn_status syn_reducer_check(const struct syn_reducer_options *options);
+
+/* Open a reducer: takes all the memory that its steps need and starts the communication thread.
+ *   group    lent until syn_reducer_close(); this reducer is its only user meanwhile
+ *   layout   copied as far as needed
+ *   options  copied
+ * Collective: workers compare layouts and options, and SYN_MISMATCH names who differs in what. Blocks. */
+enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_reducer_options *options,
+                                 struct syn_reducer **reducer);
+
+/* What may change from step to step. The same on all workers. */
+struct syn_step {
+    double density; /* for topk and for threshold-mode target; at most the options' density_max */
+    float scale;    /* multiplies the gradient; strom sends lr * gradient, in units of weights */
+};
+
+/* The step that the options describe: their density, scale 1. */
+struct syn_step syn_reducer_step(const struct syn_reducer *reducer);
+
+/* A step under way. Plain data. */
+struct syn_ticket {
+    uint64_t number;
+};
+
+/* Begin to merge this step's gradient with every other worker's, and return; syn_reducer_wait() delivers.
+ *   gradient  [layout size], read until wait returns; the caller must not touch it before
+ *   step      NULL: as the options say
+ *   ticket    set on success only
+ * Collective: every worker calls it in the same order. One thread at a time. Does not wait for peers.
+ * SYN_BUSY if options.depth steps are under way. A gradient with NaN or infinity makes wait fail, on all
+ * workers, not begin. */
+enum syn_status syn_reducer_begin(struct syn_reducer *reducer, const float *gradient,
+                                  const struct syn_step *step, struct syn_ticket *ticket);
+
+/* As syn_reducer_begin(), but nothing is read before syn_reducer_ready() says so, tensor by tensor: what is
+ * ready travels while the rest is still being computed. Buckets leave in one fixed order, last tensors
+ * first, as a backward pass delivers them.
+ * Only one step may be filling at a time: SYN_INVALID before its last tensor is ready. */
+enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *gradient,
+                                  const struct syn_step *step, struct syn_ticket *ticket);
+
+/* Tensor number i of the step that was started last is final. Each tensor once, in any order. */
+enum syn_status syn_reducer_ready(struct syn_reducer *reducer, size_t tensor);
+
+/* What a step cost this worker. */
+struct syn_cost {
+    uint64_t bytes_out; /* payload sent */
+    uint64_t bytes_in;
+    uint64_t selected; /* entries this worker sent */
+    uint64_t
+        taken_back; /* entries that merges dropped and that came back into this worker's residual */
+    double select_ms;   /* residual, selection and coding, on the caller's thread */
+    double exchange_ms; /* on the communication thread */
+    double wait_ms;     /* spent inside syn_reducer_wait() for it */
+    double threshold;   /* tau, or the smallest magnitude sent; 0 when everything is sent */
+};
+
+/* The sum over all workers. Either dense, or sparse with sorted indices. Owned by the reducer, valid until
+ * as many further steps have begun as options.depth. */
+struct syn_merged {
+    const float *dense;    /* [layout size], or NULL if sparse */
+    const uint32_t *index; /* [count], strictly ascending, or NULL if dense */
+    const float *value;    /* [count] */
+    size_t count;
+    struct syn_cost cost;
+};
+
+/* Wait for the oldest step under way and deliver its sum.
+ *   ticket  of that step
+ * On SYN_NONFINITE (the cause names the tensor) all steps under way are dropped on all workers, residuals
+ * are as before the oldest of them, and the reducer can go on. Any other failure is final for the group.
+ * Blocks, at most for the group's time-out. */
+enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket ticket,
+                                 struct syn_merged *merged);
+
+/* Write merged into dense, zeros where it has no entry.
+ *   dense  [size], size the layout's */
+void syn_merged_to_dense(const struct syn_merged *merged, float *dense, size_t size);
+
+/* What this worker has not sent yet: [layout size], or NULL if its options keep nothing. Valid until the next
+ * step begins. No step may be under way. */
+const float *syn_reducer_residual(const struct syn_reducer *reducer);
+
+/* Bytes that syn_reducer_save() writes. */
+size_t syn_reducer_state_bytes(const struct syn_reducer *reducer);
+
+/* Write this worker's state (residual, velocity, tau), in the form of docs/formats.md.
+ *   bytes  [syn_reducer_state_bytes()]
+ * No step may be under way. */
+enum syn_status syn_reducer_save(const struct syn_reducer *reducer, void *bytes);
+
+/* Take on a state that syn_reducer_save() wrote for the same layout. SYN_FORMAT if it is damaged or foreign;
+ * the reducer is unchanged then. No step may be under way. */
+enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes, size_t count);
+
+/* End. Steps under way are given up. NULL is harmless. */
+void syn_reducer_close(struct syn_reducer *reducer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* Everything: the whole public interface of libsyncopate, from the outcome of a call to the measuring of
+ * parts. */
+#ifndef SYNCOPATE_SYNCOPATE_H
+#define SYNCOPATE_SYNCOPATE_H
+
+#include <syncopate/status.h>
+
+#include <syncopate/log.h>
+
+#include <syncopate/settings.h>
+
+#include <syncopate/layout.h>
+
+#include <syncopate/group.h>
+
+#include <syncopate/reducer.h>
+
+#include <syncopate/recipe.h>
+
+#include <syncopate/parts.h>
+
+#include <syncopate/measure.h>
+
+#include <syncopate/random.h>
+
+#endif

@@ -1,0 +1,21 @@
+/* The table of value forms. */
+#include "codec/codec.h"
+
+#define SYN_PART(name) extern const struct syn_value_type syn_value_##name;
+#include "codec/values.def"
+#undef SYN_PART
+
+static const struct syn_value_type *const rows[] = {
+#define SYN_PART(name) &syn_value_##name,
+#include "codec/values.def"
+#undef SYN_PART
+};
+
+const char *syn_value_name(size_t i);
+
+SYN_TABLE(value, struct syn_value_type)
+
+const char *syn_values_name(size_t i)
+{
+    return syn_value_name(i);
+}

@@ -1,0 +1,95 @@
+/* Packets in, one merged packet out: how the workers' contributions to a bucket become one.
+ *
+ * An exchange runs on the communication thread and may block there; every wait has the group's time-out.
+ * All workers end with the same bits. What a merge or a rounding drops on its way comes back in the outcome,
+ * to exactly one worker, so that nothing is lost.
+ *
+ * A contribution that is not finite poisons the bucket: the poison travels like data and reaches everybody. */
+#ifndef SYN_EXCHANGE_EXCHANGE_H
+#define SYN_EXCHANGE_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/table.h"
+#include "codec/codec.h"
+#include "tensor/list.h"
+#include "transport/transport.h"
+
+/* Who takes back what a merge drops. */
+enum syn_putback {
+    SYN_PUTBACK_MERGER, /* the lowest rank of the group being merged */
+    SYN_PUTBACK_OWNER,  /* everyone its own share */
+    SYN_PUTBACK_PAPER /* everyone those of its own entries that the final list lacks: loses mass */
+};
+
+struct syn_exchange_setup {
+    struct syn_group *group;
+    size_t size;  /* of the largest bucket */
+    size_t limit; /* most entries in any list */
+    const struct syn_value_type *values;
+    const struct syn_index_type *indices; /* NULL: the smallest */
+    enum syn_putback putback;
+};
+
+/* This worker's part of a bucket. */
+struct syn_contribution {
+    struct syn_packet_about about;
+    const float *dense;    /* [about.size]; for dense exchanges */
+    struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
+    const uint8_t *packet; /* the same, encoded */
+    size_t packet_bytes;
+    bool is_poisoned; /* then the packet says so, and the list is empty */
+};
+
+struct syn_outcome {
+    float *dense;            /* [about.size]; for dense exchanges */
+    float *dense_dropped;    /* [about.size], set if values are not exact */
+    struct syn_list merged;  /* room for merged_most() */
+    struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
+    bool is_poisoned;
+    uint32_t poison_entry; /* the first entry of the bucket that is not finite, on some worker */
+};
+
+struct syn_exchange_type {
+    struct syn_part part;
+    bool is_dense; /* takes and gives dense arrays; else lists */
+    bool
+        merges_on_the_way; /* packets of sums travel, so that values of one magnitude cannot be used */
+    bool
+        sees_own_merges; /* every worker sees each merge of its own entries, as putback owner needs */
+
+    /* Most entries that can come out, and come back. (sparse only) */
+    size_t (*merged_most)(const struct syn_exchange_setup *setup);
+    size_t (*dropped_most)(const struct syn_exchange_setup *setup);
+
+    /* Take all memory. */
+    enum syn_status (*open)(const struct syn_exchange_setup *setup, void **state);
+
+    /* Exchange one bucket. Collective. On failure the group must be abandoned by the caller. */
+    enum syn_status (*run)(void *state, const struct syn_contribution *in, struct syn_outcome *out);
+
+    void (*close)(void *state);
+};
+
+const struct syn_exchange_type *syn_exchange_row(size_t i);
+const struct syn_exchange_type *syn_exchange_find(const char *name);
+const char *syn_exchange_name(size_t i);
+
+/* "auto", "merger", "owner", "paper". */
+const char *syn_putback_name(size_t i);
+
+/* Send to one worker and receive from another (or the same), at once, and wait for both.
+ *   came  bytes received */
+enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void *going,
+                                  size_t going_bytes, size_t from, void *coming, size_t room,
+                                  size_t *came);
+
+/* Note that an entry is not finite; the smallest such entry stays. */
+void syn_outcome_poison(struct syn_outcome *out, uint32_t entry);
+
+/* The first of count floats that is not finite, or count. */
+size_t syn_first_not_finite(const float *x, size_t count);
+
+#endif

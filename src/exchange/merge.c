@@ -1,0 +1,232 @@
+/* Merging lists pairwise, and keeping account of what each merge drops.
+ *
+ * A poisoned list stays poisoned: its packet travels on in place of the sums. */
+#include "exchange/merge.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+static size_t rounds(const struct syn_exchange_setup *setup)
+{
+    size_t count = 1;
+    while ((size_t)1 << count < setup->group->size)
+        count++;
+    return count;
+}
+
+size_t syn_merge_dropped_most(const struct syn_exchange_setup *setup)
+{
+    return 2 * setup->limit * (rounds(setup) + 2);
+}
+
+void syn_merge_close(struct syn_merge *merge)
+{
+    if (!merge)
+        return;
+    syn_list_close(&merge->current);
+    syn_list_close(&merge->other);
+    syn_list_close(&merge->sum);
+    syn_list_close(&merge->dropped);
+    syn_list_close(&merge->own[0]);
+    syn_list_close(&merge->own[1]);
+    free(merge->going);
+    free(merge->coming);
+    free(merge);
+}
+
+static enum syn_status allocate(struct syn_merge *merge, const struct syn_exchange_setup *setup)
+{
+    size_t limit = setup->limit;
+    merge->setup = *setup;
+    merge->packet_room = syn_packet_bound(setup->values, setup->indices, limit, setup->size);
+    SYN_TRY(syn_list_open(&merge->current, limit));
+    SYN_TRY(syn_list_open(&merge->other, limit));
+    SYN_TRY(syn_list_open(&merge->sum, 2 * limit));
+    SYN_TRY(syn_list_open(&merge->dropped, 2 * limit));
+    SYN_TRY(syn_list_open(&merge->own[0], limit));
+    SYN_TRY(syn_list_open(&merge->own[1], limit));
+    SYN_TRY(syn_allocate(1, merge->packet_room, &merge->going));
+    return syn_allocate(1, merge->packet_room, &merge->coming);
+}
+
+enum syn_status syn_merge_open(const struct syn_exchange_setup *setup, struct syn_merge **merge)
+{
+    struct syn_merge *made;
+    SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    enum syn_status status = allocate(made, setup);
+    if (status != SYN_OK) {
+        syn_merge_close(made);
+        return status;
+    }
+    *merge = made;
+    return SYN_OK;
+}
+
+void syn_merge_begin(struct syn_merge *merge, const struct syn_contribution *in,
+                     struct syn_outcome *out)
+{
+    merge->in = in;
+    merge->out = out;
+    out->is_poisoned = false;
+    out->dropped.count = 0;
+    syn_list_copy(&merge->current, &in->list);
+    syn_list_copy(&merge->own[0], &in->list);
+    merge->own[1].count = 0;
+    memcpy(merge->going, in->packet, in->packet_bytes);
+    merge->going_bytes = in->packet_bytes;
+    if (in->is_poisoned) {
+        struct syn_packet_content content;
+        if (syn_packet_decode(&in->about, in->packet, in->packet_bytes, merge->setup.group->rank,
+                              &merge->other, &content) == SYN_OK)
+            syn_outcome_poison(out, content.poison_entry);
+    }
+}
+
+static void take_back(struct syn_merge *merge, uint32_t index, float value)
+{
+    struct syn_list *bag = &merge->out->dropped;
+    bag->index[bag->count] = index;
+    bag->value[bag->count++] = value;
+}
+
+/* Move those of `own` that the merge dropped to what is taken back. Both are sorted. */
+static void take_back_share(struct syn_merge *merge, struct syn_list *own)
+{
+    const struct syn_list *dropped = &merge->dropped;
+    size_t stay = 0;
+    size_t j = 0;
+    for (size_t i = 0; i < own->count; i++) {
+        while (j < dropped->count && dropped->index[j] < own->index[i])
+            j++;
+        if (j < dropped->count && dropped->index[j] == own->index[i]) {
+            take_back(merge, own->index[i], own->value[i]);
+        } else {
+            own->index[stay] = own->index[i];
+            own->value[stay++] = own->value[i];
+        }
+    }
+    own->count = stay;
+}
+
+static void account_for_dropped(struct syn_merge *merge, bool is_lowest)
+{
+    if (merge->setup.putback == SYN_PUTBACK_OWNER) {
+        take_back_share(merge, &merge->own[0]);
+        take_back_share(merge, &merge->own[1]);
+    } else if (merge->setup.putback == SYN_PUTBACK_MERGER && is_lowest) {
+        for (size_t i = 0; i < merge->dropped.count; i++)
+            take_back(merge, merge->dropped.index[i], merge->dropped.value[i]);
+    }
+}
+
+/* current = the largest of current + other. */
+static void merge_other(struct syn_merge *merge, bool is_lowest)
+{
+    syn_list_add(&merge->sum, &merge->current, &merge->other);
+    syn_list_keep_largest(&merge->sum, merge->in->about.limit, &merge->dropped);
+    syn_list_copy(&merge->current, &merge->sum);
+    account_for_dropped(merge, is_lowest);
+    /* Two finite values may add up to infinity. */
+    size_t bad = syn_first_not_finite(merge->current.value, merge->current.count);
+    if (bad < merge->current.count)
+        syn_outcome_poison(merge->out, merge->current.index[bad]);
+}
+
+static enum syn_status decode_other(struct syn_merge *merge, size_t peer, size_t bytes)
+{
+    struct syn_packet_content content;
+    SYN_TRY(
+        syn_packet_decode(&merge->in->about, merge->coming, bytes, peer, &merge->other, &content));
+    if (content.is_poison)
+        syn_outcome_poison(merge->out, content.poison_entry);
+    return SYN_OK;
+}
+
+enum syn_status syn_merge_send(struct syn_merge *merge, size_t peer)
+{
+    struct syn_request request = {0};
+    struct syn_group *group = merge->setup.group;
+    SYN_TRY(syn_group_send(group, peer, merge->going, merge->going_bytes, &request));
+    return syn_group_wait(group, &request, 1);
+}
+
+static enum syn_status receive(struct syn_merge *merge, size_t peer)
+{
+    struct syn_request request = {0};
+    struct syn_group *group = merge->setup.group;
+    SYN_TRY(syn_group_receive(group, peer, merge->coming, merge->packet_room, &request));
+    SYN_TRY(syn_group_wait(group, &request, 1));
+    return decode_other(merge, peer, request.count);
+}
+
+enum syn_status syn_merge_adopt(struct syn_merge *merge, size_t peer)
+{
+    SYN_TRY(receive(merge, peer));
+    syn_list_copy(&merge->current, &merge->other);
+    return SYN_OK;
+}
+
+enum syn_status syn_merge_absorb(struct syn_merge *merge, size_t peer, bool is_lowest)
+{
+    SYN_TRY(receive(merge, peer));
+    merge_other(merge, is_lowest);
+    return SYN_OK;
+}
+
+enum syn_status syn_merge_fold(struct syn_merge *merge, size_t peer)
+{
+    SYN_TRY(receive(merge, peer));
+    syn_list_copy(&merge->own[1], &merge->other);
+    merge_other(merge, true);
+    return SYN_OK;
+}
+
+enum syn_status syn_merge_swap(struct syn_merge *merge, size_t peer, bool is_lowest)
+{
+    size_t came;
+    SYN_TRY(syn_exchange_swap(merge->setup.group, peer, merge->going, merge->going_bytes, peer,
+                              merge->coming, merge->packet_room, &came));
+    SYN_TRY(decode_other(merge, peer, came));
+    merge_other(merge, is_lowest);
+    return SYN_OK;
+}
+
+void syn_merge_encode(struct syn_merge *merge, bool is_lowest)
+{
+    const struct syn_packet_about *about = &merge->in->about;
+    const struct syn_exchange_setup *setup = &merge->setup;
+    if (merge->out->is_poisoned) {
+        merge->going_bytes = syn_packet_poison(about, merge->out->poison_entry, merge->going);
+        return;
+    }
+    syn_list_copy(&merge->sum, &merge->current); /* as it was before rounding */
+    merge->going_bytes =
+        syn_packet_encode(about, setup->values, setup->indices, 0, &merge->current, merge->going);
+    if (setup->values->is_exact || !is_lowest)
+        return;
+    for (size_t i = 0; i < merge->current.count; i++)
+        if (merge->sum.value[i] != merge->current.value[i])
+            take_back(merge, merge->sum.index[i], merge->sum.value[i] - merge->current.value[i]);
+}
+
+/* The published rule: take back one's own entries that the result lacks. */
+static void take_back_absent(struct syn_merge *merge)
+{
+    const struct syn_list *own = &merge->in->list;
+    const struct syn_list *result = &merge->current;
+    size_t j = 0;
+    for (size_t i = 0; i < own->count; i++) {
+        while (j < result->count && result->index[j] < own->index[i])
+            j++;
+        if (j == result->count || result->index[j] != own->index[i])
+            take_back(merge, own->index[i], own->value[i]);
+    }
+}
+
+void syn_merge_finish(struct syn_merge *merge)
+{
+    syn_list_copy(&merge->out->merged, &merge->current);
+    if (merge->setup.putback == SYN_PUTBACK_PAPER)
+        take_back_absent(merge);
+}

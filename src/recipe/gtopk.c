@@ -1,0 +1,11 @@
+/* gTop-k: the k largest of everything, found by merging pairwise. Momentum is corrected before selection, and
+ * the merging worker takes back what a merge drops. */
+#include "recipe/recipe.h"
+
+const struct syn_recipe_type syn_recipe_gtopk = {
+    .part = {"gtopk", "the k largest entries over all workers, merged in log2 P rounds"},
+    .settings = {{"residual", "corrected"},
+                 {"select", "topk"},
+                 {"values", "f32"},
+                 {"exchange", "gtopk"}},
+};

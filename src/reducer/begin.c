@@ -1,0 +1,182 @@
+/* The first half of a step, on the caller's thread: residual, selection, coding; then the courier has it. */
+#include "base/clock.h"
+#include "reducer/inside.h"
+#include "reducer/intake.h"
+
+/* On the communication thread. */
+static void exchange_parcel(struct syn_job *job)
+{
+    struct parcel *parcel = (struct parcel *)job;
+    struct syn_reducer *reducer = parcel->reducer;
+    struct syn_group *group = reducer->group;
+    int64_t began = syn_clock_ns();
+    uint64_t out = group->bytes_out;
+    uint64_t in = group->bytes_in;
+    parcel->status = reducer->exchange_type->run(reducer->exchange, &parcel->in, &parcel->out);
+    if (parcel->status != SYN_OK) {
+        syn_group_abandon(group, parcel->status, syn_error_text());
+        memcpy(parcel->cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    }
+    parcel->bytes_out = group->bytes_out - out;
+    parcel->bytes_in = group->bytes_in - in;
+    parcel->exchange_ns = syn_clock_ns() - began;
+}
+
+/* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until the
+ * exchange tells what rounding took. */
+static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
+                       const struct bucket *bucket, const struct syn_intake *intake)
+{
+    parcel->out.dense = slot->dense + bucket->first;
+    if (slot->dense_dropped)
+        parcel->out.dense_dropped = slot->dense_dropped + bucket->first;
+    parcel->in.dense = slot->gradient + bucket->first;
+    if (!reducer->residual_type->has_unsent)
+        return;
+    struct syn_intake to_sent = *intake;
+    to_sent.after.unsent = slot->sent + bucket->first;
+    syn_intake_run(&to_sent, reducer->pool, 0, 0, NULL);
+    memset(intake->after.unsent, 0, bucket->size * sizeof(float));
+    parcel->in.dense = to_sent.after.unsent;
+}
+
+static uint32_t first_bad_entry(const struct syn_intake *intake)
+{
+    size_t bad = syn_first_not_finite(intake->gradient, intake->size);
+    if (bad == intake->size) /* finite gradients may add up to what is not */
+        bad = syn_first_not_finite(intake->after.unsent, intake->size);
+    if (bad == intake->size && intake->after.velocity)
+        bad = syn_first_not_finite(intake->after.velocity, intake->size);
+    return (uint32_t)bad;
+}
+
+static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
+                        const struct bucket *bucket, const struct syn_intake *intake)
+{
+    const struct syn_select_type *select = reducer->select_type;
+    struct syn_contribution *in = &parcel->in;
+    double density = slot->step.density;
+    size_t limit = select->limit(&reducer->options, bucket->size, density);
+    in->about.limit = (uint32_t)limit;
+    in->packet = parcel->packet;
+    if (select->remember)
+        parcel->remembered = select->remember(bucket->select);
+    uint32_t largest = syn_intake_run(intake, reducer->pool, limit, density, &in->list);
+    in->is_poisoned = largest >= SYN_INFINITY_BITS;
+    parcel->threshold = select->threshold(bucket->select);
+    if (in->is_poisoned) {
+        uint32_t bad = first_bad_entry(intake);
+        in->packet_bytes = syn_packet_poison(&in->about, bad, parcel->packet);
+        return;
+    }
+    in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
+                                         parcel->threshold, &in->list, parcel->packet);
+    reducer->residual_type->keep(&intake->after, &in->list);
+}
+
+/* Take a bucket in and send it on its way. */
+static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t number)
+{
+    int64_t began = syn_clock_ns();
+    const struct bucket *bucket = &reducer->buckets[number];
+    struct parcel *parcel = &slot->parcels[number];
+    size_t next = (slot->before + 1) % (reducer->options.depth + 1);
+    struct syn_intake intake = {
+        .residual_type = reducer->residual_type,
+        .select_type = reducer->select_type,
+        .select = bucket->select,
+        .before = syn_residual_from(&reducer->residuals[slot->before], bucket->first),
+        .after = syn_residual_from(&reducer->residuals[next], bucket->first),
+        .gradient = slot->gradient + bucket->first,
+        .size = bucket->size,
+        .momentum = (float)reducer->options.momentum,
+        .scale = slot->step.scale,
+    };
+    parcel->in.about = (struct syn_packet_about){
+        .sequence = (uint32_t)(reducer->begun - 1),
+        .bucket = (uint32_t)number,
+        .size = (uint32_t)bucket->size,
+    };
+    parcel->job.run = exchange_parcel;
+    if (reducer->select_type->is_dense)
+        fill_dense(reducer, slot, parcel, bucket, &intake);
+    else
+        fill_sparse(reducer, slot, parcel, bucket, &intake);
+    syn_courier_post(reducer->courier, &parcel->job);
+    slot->select_ns += syn_clock_ns() - began;
+}
+
+/* Send every bucket whose turn it is and that is complete. */
+static void send_complete(struct syn_reducer *reducer)
+{
+    struct slot *slot = syn_slot(reducer, reducer->begun - 1);
+    while (reducer->next_bucket < reducer->bucket_count &&
+           reducer->missing[reducer->next_bucket] == 0)
+        send_bucket(reducer, slot, reducer->next_bucket++);
+    reducer->is_filling = reducer->next_bucket < reducer->bucket_count;
+}
+
+static enum syn_status check_step(const struct syn_reducer *reducer, const struct syn_step *step)
+{
+    const struct syn_reducer_options *options = &reducer->options;
+    double most = options->density_max > 0 ? options->density_max : options->density;
+    bool is_topk = strcmp(options->select, "topk") == 0;
+    if (!(step->density >= 0 && step->density <= 1) || (is_topk && step->density > most))
+        return syn_fail(SYN_INVALID, "density %g; expected 0 to %g (set density-max at open)",
+                        step->density, is_topk ? most : 1.0);
+    if (step->scale != 1 && !reducer->residual_type->has_unsent)
+        return syn_fail(SYN_INVALID, "a scale of %g needs a residual; with none it must be 1",
+                        (double)step->scale);
+    if (syn_magnitude(step->scale) >= SYN_INFINITY_BITS)
+        return syn_fail(SYN_INVALID, "the scale is not finite");
+    return SYN_OK;
+}
+
+enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *gradient,
+                                  const struct syn_step *step, struct syn_ticket *ticket)
+{
+    struct syn_step own = step ? *step : syn_reducer_step(reducer);
+    SYN_TRY(check_step(reducer, &own));
+    if (reducer->is_filling)
+        return syn_fail(SYN_INVALID, "step %llu began before all tensors of the last were ready",
+                        (unsigned long long)reducer->begun);
+    if (reducer->begun - reducer->waited == reducer->options.depth)
+        return syn_fail(SYN_BUSY, "%llu steps are under way; depth allows no more",
+                        (unsigned long long)reducer->options.depth);
+    ticket->number = reducer->begun;
+    struct slot *slot = syn_slot(reducer, reducer->begun++);
+    slot->gradient = gradient;
+    slot->step = own;
+    slot->select_ns = 0;
+    slot->before = reducer->newest;
+    reducer->newest = (reducer->newest + 1) % (reducer->options.depth + 1);
+    reducer->next_bucket = 0;
+    memset(reducer->is_ready, 0, syn_layout_count(reducer->layout) * sizeof *reducer->is_ready);
+    for (size_t i = 0; i < reducer->bucket_count; i++)
+        reducer->missing[i] = reducer->buckets[i].tensor_count;
+    reducer->is_filling = reducer->bucket_count > 0;
+    return SYN_OK;
+}
+
+enum syn_status syn_reducer_ready(struct syn_reducer *reducer, size_t tensor)
+{
+    if (tensor >= syn_layout_count(reducer->layout))
+        return syn_fail(SYN_INVALID, "tensor %zu is ready, but there are only %zu", tensor,
+                        syn_layout_count(reducer->layout));
+    if (!reducer->is_filling || reducer->is_ready[tensor])
+        return syn_fail(SYN_INVALID, "tensor \"%s\" is ready twice in a step, or without one",
+                        syn_layout_tensor(reducer->layout, tensor).name);
+    reducer->is_ready[tensor] = true;
+    reducer->missing[reducer->bucket_of[tensor]]--;
+    send_complete(reducer);
+    return SYN_OK;
+}
+
+enum syn_status syn_reducer_begin(struct syn_reducer *reducer, const float *gradient,
+                                  const struct syn_step *step, struct syn_ticket *ticket)
+{
+    SYN_TRY(syn_reducer_start(reducer, gradient, step, ticket));
+    memset(reducer->missing, 0, reducer->bucket_count * sizeof *reducer->missing);
+    send_complete(reducer);
+    return SYN_OK;
+}

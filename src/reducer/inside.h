@@ -1,0 +1,94 @@
+/* The reducer from inside: what its files share. */
+#ifndef SYN_REDUCER_INSIDE_H
+#define SYN_REDUCER_INSIDE_H
+
+#include <syncopate/reducer.h>
+
+#include "base/courier.h"
+#include "base/pool.h"
+#include "codec/codec.h"
+#include "exchange/exchange.h"
+#include "residual/residual.h"
+#include "select/select.h"
+
+/* A run of whole tensors that is exchanged apart. Bucket 0 holds the last tensors and leaves first. */
+struct bucket {
+    size_t first;
+    size_t size;
+    size_t tensor_count;
+    void *select; /* its state, NULL if dense */
+};
+
+/* One bucket of one step on its way. */
+struct parcel {
+    struct syn_job job; /* first, so that a job is its parcel */
+    struct syn_reducer *reducer;
+    struct syn_contribution in;
+    struct syn_outcome out;
+    uint8_t *packet;
+    enum syn_status status;
+    char cause[SYN_ERROR_BYTES];
+    uint64_t bytes_out;
+    uint64_t bytes_in;
+    int64_t exchange_ns;
+    float remembered; /* the selection's memory before this step */
+    float threshold;
+};
+
+/* One step under way. */
+struct slot {
+    struct parcel *parcels; /* [bucket_count] */
+    const float *gradient;
+    struct syn_step step;
+    size_t before;          /* number of the residual that it began from; it writes the next one */
+    float *sent;            /* [size] dense with residual: what goes */
+    float *dense;           /* [size] dense: the sum */
+    float *dense_dropped;   /* [size] dense, not exact: what rounding took */
+    struct syn_list merged; /* sparse, several buckets: all of them */
+    int64_t select_ns;
+};
+
+struct syn_reducer {
+    struct syn_group *group;
+    struct syn_layout *layout;
+    struct syn_reducer_options options;
+    const struct syn_residual_type *residual_type;
+    const struct syn_select_type *select_type;
+    const struct syn_exchange_type *exchange_type;
+    const struct syn_value_type *values;
+    const struct syn_index_type *indices; /* NULL: the smallest */
+    void *exchange;                       /* its state, the courier's while jobs are under way */
+    struct syn_courier *courier;
+    struct syn_pool *pool;
+
+    size_t size;
+    struct bucket *buckets; /* [bucket_count] */
+    size_t bucket_count;
+    size_t *bucket_of; /* [tensor] */
+
+    struct syn_residual *residuals; /* [depth + 1] a ring; `newest` is the state to go on from */
+    size_t newest;
+    struct slot *slots; /* [depth] a ring over ticket numbers */
+    uint64_t begun;     /* steps begun so far; ticket numbers are below it */
+    uint64_t waited;    /* steps delivered or dropped so far */
+    bool is_filling;    /* the last step begun still waits for tensors */
+    size_t next_bucket; /* of the filling step, the next to leave */
+    size_t *missing;    /* [bucket_count] tensors not ready yet */
+    bool *is_ready;     /* [tensor] of the filling step */
+};
+
+static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number)
+{
+    return &reducer->slots[number % reducer->options.depth];
+}
+
+/* Most entries that any step may pick from a bucket of this size. */
+size_t syn_reducer_limit_most(const struct syn_reducer *reducer, size_t size);
+
+/* Compare layout and options with all other workers. */
+enum syn_status syn_reducer_agree(const struct syn_reducer *reducer);
+
+/* Who takes back what merges drop, for options that were checked. */
+enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options);
+
+#endif

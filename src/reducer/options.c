@@ -1,0 +1,104 @@
+/* The reducer's settings, and which of them go together. Each rule has its reason in its message. */
+#include "reducer/inside.h"
+
+static const struct syn_setting rows[] = {
+#define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_reducer_options, __VA_ARGS__),
+#include <syncopate/reducer_options.def>
+#undef SYN_SETTING
+};
+
+const struct syn_settings_table syn_reducer_settings = {"Reducer", rows,
+                                                        sizeof rows / sizeof rows[0]};
+
+void syn_reducer_defaults(struct syn_reducer_options *options)
+{
+    syn_settings_defaults(&syn_reducer_settings, options);
+}
+
+static enum syn_status check_dense(const struct syn_reducer_options *options)
+{
+    const struct syn_residual_type *residual = syn_residual_find(options->residual);
+    const struct syn_value_type *values = syn_value_find(options->values);
+    if (!syn_exchange_find(options->exchange)->is_dense)
+        return syn_fail(
+            SYN_INVALID,
+            "select all gives no list for exchange %s; use exchange ring, or select topk",
+            options->exchange);
+    if (values->needs_scale)
+        return syn_fail(SYN_INVALID, "values %s send one magnitude, but select all has many",
+                        options->values);
+    if (residual->has_velocity)
+        return syn_fail(SYN_INVALID,
+                        "residual corrected forgets the momentum of what is sent, and select all "
+                        "sends everything; use residual feedback or none");
+    if (!values->is_exact && !residual->has_unsent)
+        return syn_fail(SYN_INVALID,
+                        "values %s round, and residual none would lose what rounding takes away; "
+                        "use residual feedback",
+                        options->values);
+    return SYN_OK;
+}
+
+static enum syn_status check_putback(const struct syn_reducer_options *options)
+{
+    const struct syn_exchange_type *exchange = syn_exchange_find(options->exchange);
+    if (strcmp(options->putback, "owner") != 0)
+        return SYN_OK;
+    if (!exchange->sees_own_merges)
+        return syn_fail(SYN_INVALID,
+                        "putback owner needs an exchange in which every worker sees the merges of "
+                        "its own entries; %s is none",
+                        options->exchange);
+    if (!syn_value_find(options->values)->is_exact)
+        return syn_fail(SYN_INVALID,
+                        "putback owner needs exact values: a sum rounded to %s cannot be divided "
+                        "among its owners",
+                        options->values);
+    return SYN_OK;
+}
+
+static enum syn_status check_sparse(const struct syn_reducer_options *options)
+{
+    const struct syn_exchange_type *exchange = syn_exchange_find(options->exchange);
+    if (exchange->is_dense)
+        return syn_fail(SYN_INVALID, "exchange %s is dense, but select %s gives lists",
+                        options->exchange, options->select);
+    if (!syn_residual_find(options->residual)->has_unsent)
+        return syn_fail(SYN_INVALID,
+                        "select %s with residual none would lose what is not sent; use residual "
+                        "feedback or corrected",
+                        options->select);
+    if (exchange->merges_on_the_way && syn_value_find(options->values)->needs_scale)
+        return syn_fail(SYN_INVALID,
+                        "exchange %s sends sums, which values %s cannot hold; use exchange "
+                        "allgather, or values f32 or f16",
+                        options->exchange, options->values);
+    if (options->density_max > 0 && options->density_max < options->density)
+        return syn_fail(SYN_INVALID, "density-max %g is below density %g", options->density_max,
+                        options->density);
+    if (options->threshold_low > options->threshold_high)
+        return syn_fail(SYN_INVALID, "threshold-low %g is above threshold-high %g",
+                        options->threshold_low, options->threshold_high);
+    return check_putback(options);
+}
+
+enum syn_status syn_reducer_check(const struct syn_reducer_options *options)
+{
+    struct syn_reducer_options copy = *options;
+    SYN_TRY(syn_settings_check(&syn_reducer_settings, &copy));
+    bool is_dense = syn_select_find(copy.select)->is_dense;
+    return is_dense ? check_dense(&copy) : check_sparse(&copy);
+}
+
+enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options)
+{
+    if (strcmp(options->putback, "paper") == 0)
+        return SYN_PUTBACK_PAPER;
+    bool can_own = syn_exchange_find(options->exchange)->sees_own_merges &&
+                   syn_value_find(options->values)->is_exact;
+    bool wants_own = !syn_residual_find(options->residual)->has_velocity;
+    if (strcmp(options->putback, "owner") == 0 ||
+        (strcmp(options->putback, "auto") == 0 && can_own && wants_own))
+        return SYN_PUTBACK_OWNER;
+    return SYN_PUTBACK_MERGER;
+}

@@ -1,0 +1,240 @@
+/* Opening and closing a reducer: cutting the space into buckets, and taking all memory that steps need. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "reducer/inside.h"
+
+size_t syn_reducer_limit_most(const struct syn_reducer *reducer, size_t size)
+{
+    const struct syn_reducer_options *options = &reducer->options;
+    bool is_raised = options->density_max > options->density;
+    return reducer->select_type->limit(options, size,
+                                       is_raised ? options->density_max : options->density);
+}
+
+static enum syn_status copy_layout(const struct syn_layout *from, struct syn_layout **to)
+{
+    SYN_TRY(syn_layout_new(to));
+    for (size_t i = 0; i < syn_layout_count(from); i++) {
+        struct syn_tensor tensor = syn_layout_tensor(from, i);
+        SYN_TRY(syn_layout_add(*to, tensor.name, tensor.count));
+    }
+    return SYN_OK;
+}
+
+/* Close a bucket as soon as it has bucket_bytes, going from the last tensor to the first. */
+static enum syn_status cut_into_buckets(struct syn_reducer *reducer)
+{
+    size_t tensors = syn_layout_count(reducer->layout);
+    size_t full = (size_t)reducer->options.bucket_bytes / sizeof(float);
+    SYN_TRY(syn_allocate(tensors, sizeof *reducer->bucket_of, &reducer->bucket_of));
+    SYN_TRY(syn_allocate(tensors, sizeof *reducer->is_ready, &reducer->is_ready));
+    SYN_TRY(syn_allocate(tensors, sizeof *reducer->buckets, &reducer->buckets));
+    bool is_open = false;
+    for (size_t i = tensors; i-- > 0;) {
+        struct syn_tensor tensor = syn_layout_tensor(reducer->layout, i);
+        if (!is_open)
+            reducer->bucket_count++;
+        struct bucket *bucket = &reducer->buckets[reducer->bucket_count - 1];
+        bucket->first = tensor.offset;
+        bucket->size += tensor.count;
+        bucket->tensor_count++;
+        reducer->bucket_of[i] = reducer->bucket_count - 1;
+        is_open = full == 0 || bucket->size < full;
+    }
+    return syn_allocate(reducer->bucket_count, sizeof *reducer->missing, &reducer->missing);
+}
+
+static enum syn_status open_residuals(struct syn_reducer *reducer)
+{
+    size_t count = reducer->options.depth + 1;
+    SYN_TRY(syn_allocate(count, sizeof *reducer->residuals, &reducer->residuals));
+    for (size_t i = 0; i < count; i++) {
+        struct syn_residual *residual = &reducer->residuals[i];
+        if (reducer->residual_type->has_unsent)
+            SYN_TRY(syn_allocate(reducer->size, sizeof(float), &residual->unsent));
+        if (reducer->residual_type->has_velocity)
+            SYN_TRY(syn_allocate(reducer->size, sizeof(float), &residual->velocity));
+    }
+    return SYN_OK;
+}
+
+static enum syn_status open_sparse_parcel(struct syn_reducer *reducer, struct parcel *parcel,
+                                          const struct syn_exchange_setup *setup)
+{
+    const struct syn_exchange_type *exchange = reducer->exchange_type;
+    size_t bound = syn_packet_bound(reducer->values, reducer->indices, setup->limit, setup->size);
+    SYN_TRY(syn_list_open(&parcel->in.list, setup->limit));
+    SYN_TRY(syn_list_open(&parcel->out.merged, exchange->merged_most(setup)));
+    SYN_TRY(syn_list_open(&parcel->out.dropped, exchange->dropped_most(setup)));
+    return syn_allocate(1, bound, &parcel->packet);
+}
+
+static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot *slot)
+{
+    SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
+    if (reducer->residual_type->has_unsent)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->sent));
+    if (!reducer->values->is_exact)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense_dropped));
+    return SYN_OK;
+}
+
+static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
+                                 const struct syn_exchange_setup *setup)
+{
+    bool is_dense = reducer->select_type->is_dense;
+    size_t merged = 0;
+    SYN_TRY(syn_allocate(reducer->bucket_count, sizeof *slot->parcels, &slot->parcels));
+    for (size_t i = 0; i < reducer->bucket_count; i++) {
+        struct syn_exchange_setup own = *setup;
+        slot->parcels[i].reducer = reducer;
+        if (is_dense)
+            continue;
+        own.size = reducer->buckets[i].size;
+        own.limit = syn_reducer_limit_most(reducer, own.size);
+        SYN_TRY(open_sparse_parcel(reducer, &slot->parcels[i], &own));
+        merged += slot->parcels[i].out.merged.capacity;
+    }
+    if (is_dense)
+        return open_dense_slot(reducer, slot);
+    return syn_list_open(&slot->merged, reducer->bucket_count > 1 ? merged : 0);
+}
+
+static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exchange_setup *setup)
+{
+    for (size_t i = 0; i < reducer->bucket_count; i++) {
+        struct bucket *bucket = &reducer->buckets[i];
+        setup->size = bucket->size > setup->size ? bucket->size : setup->size;
+        if (reducer->select_type->is_dense)
+            continue;
+        size_t most = syn_reducer_limit_most(reducer, bucket->size);
+        setup->limit = most > setup->limit ? most : setup->limit;
+        SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
+                                           (size_t)reducer->options.threads, &bucket->select));
+    }
+    return SYN_OK;
+}
+
+static enum syn_status open_parts(struct syn_reducer *reducer)
+{
+    struct syn_exchange_setup setup = {
+        .group = reducer->group,
+        .values = reducer->values,
+        .indices = reducer->indices,
+        .putback = syn_reducer_putback(&reducer->options),
+    };
+    SYN_TRY(cut_into_buckets(reducer));
+    SYN_TRY(open_residuals(reducer));
+    SYN_TRY(open_selects(reducer, &setup));
+    SYN_TRY(syn_allocate(reducer->options.depth, sizeof *reducer->slots, &reducer->slots));
+    for (size_t i = 0; i < reducer->options.depth; i++)
+        SYN_TRY(open_slot(reducer, &reducer->slots[i], &setup));
+    SYN_TRY(reducer->exchange_type->open(&setup, &reducer->exchange));
+    SYN_TRY(syn_pool_open((size_t)reducer->options.threads, &reducer->pool));
+    return SYN_OK;
+}
+
+static void find_rows(struct syn_reducer *reducer)
+{
+    const struct syn_reducer_options *options = &reducer->options;
+    reducer->residual_type = syn_residual_find(options->residual);
+    reducer->select_type = syn_select_find(options->select);
+    reducer->exchange_type = syn_exchange_find(options->exchange);
+    reducer->values = syn_value_find(options->values);
+    reducer->indices = syn_index_find(options->indices);
+}
+
+enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_reducer_options *options,
+                                 struct syn_reducer **reducer)
+{
+    struct syn_reducer *made = NULL;
+    enum syn_status status = syn_reducer_check(options);
+    if (status == SYN_OK)
+        status = syn_allocate(1, sizeof *made, &made);
+    if (status == SYN_OK) {
+        made->group = group;
+        made->options = *options;
+        syn_settings_check(&syn_reducer_settings, &made->options);
+        made->size = syn_layout_size(layout);
+        find_rows(made);
+        status = copy_layout(layout, &made->layout);
+    }
+    if (status == SYN_OK)
+        status = open_parts(made);
+    if (status == SYN_OK)
+        status = syn_reducer_agree(made);
+    if (status == SYN_OK)
+        status = syn_courier_open(&made->courier);
+    if (status != SYN_OK) {
+        syn_group_abandon(group, status, syn_error_text());
+        syn_reducer_close(made);
+        return status;
+    }
+    *reducer = made;
+    return SYN_OK;
+}
+
+static void close_slot(struct syn_reducer *reducer, struct slot *slot)
+{
+    for (size_t i = 0; slot->parcels && i < reducer->bucket_count; i++) {
+        struct parcel *parcel = &slot->parcels[i];
+        syn_list_close(&parcel->in.list);
+        syn_list_close(&parcel->out.merged);
+        syn_list_close(&parcel->out.dropped);
+        free(parcel->packet);
+    }
+    free(slot->parcels);
+    free(slot->sent);
+    free(slot->dense);
+    free(slot->dense_dropped);
+    syn_list_close(&slot->merged);
+}
+
+/* A job that is only the group's business: its parcel has no data. */
+static void abandon_group(struct syn_job *job)
+{
+    struct parcel *parcel = (struct parcel *)job;
+    syn_group_abandon(parcel->reducer->group, SYN_STOPPED, "closed before its step was complete");
+}
+
+void syn_reducer_close(struct syn_reducer *reducer)
+{
+    struct parcel last = {.job.run = abandon_group, .reducer = reducer};
+    if (!reducer)
+        return;
+    if (reducer->is_filling) /* the others would wait for the buckets that never left */
+        syn_courier_post(reducer->courier, &last.job);
+    syn_courier_close(reducer->courier);
+    syn_pool_close(reducer->pool);
+    if (reducer->exchange)
+        reducer->exchange_type->close(reducer->exchange);
+    for (size_t i = 0; reducer->slots && i < reducer->options.depth; i++)
+        close_slot(reducer, &reducer->slots[i]);
+    for (size_t i = 0; reducer->residuals && i <= reducer->options.depth; i++) {
+        free(reducer->residuals[i].unsent);
+        free(reducer->residuals[i].velocity);
+    }
+    for (size_t i = 0; reducer->buckets && i < reducer->bucket_count; i++)
+        if (reducer->buckets[i].select)
+            reducer->select_type->close(reducer->buckets[i].select);
+    free(reducer->slots);
+    free(reducer->residuals);
+    free(reducer->buckets);
+    free(reducer->bucket_of);
+    free(reducer->missing);
+    free(reducer->is_ready);
+    syn_layout_free(reducer->layout);
+    free(reducer);
+}
+
+const float *syn_reducer_residual(const struct syn_reducer *reducer)
+{
+    return reducer->residuals[reducer->newest].unsent;
+}
+
+struct syn_step syn_reducer_step(const struct syn_reducer *reducer)
+{
+    return (struct syn_step){.density = reducer->options.density, .scale = 1};
+}

@@ -1,0 +1,149 @@
+/* The second half of a step: what came of it. On success what merges dropped goes back into the residual; on
+ * failure everything is as it was before the step. */
+#include "base/clock.h"
+#include "reducer/inside.h"
+
+static void wait_for_parcels(struct syn_reducer *reducer, struct slot *slot)
+{
+    for (size_t i = 0; i < reducer->bucket_count; i++)
+        syn_courier_wait(reducer->courier, &slot->parcels[i].job);
+}
+
+/* Drop all steps under way, the oldest last, so that its memory of the selections is the one that stays. */
+static void roll_back(struct syn_reducer *reducer)
+{
+    for (uint64_t number = reducer->begun; number-- > reducer->waited;) {
+        struct slot *slot = syn_slot(reducer, number);
+        wait_for_parcels(reducer, slot);
+        reducer->newest = slot->before;
+        for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
+            reducer->select_type->restore(reducer->buckets[i].select, slot->parcels[i].remembered);
+    }
+    reducer->waited = reducer->begun;
+}
+
+/* The first failure among the parcels, or the first poison. */
+static enum syn_status judge(struct syn_reducer *reducer, const struct slot *slot)
+{
+    for (size_t i = 0; i < reducer->bucket_count; i++)
+        if (slot->parcels[i].status != SYN_OK)
+            return syn_fail_again(slot->parcels[i].status, slot->parcels[i].cause);
+    for (size_t i = 0; i < reducer->bucket_count; i++) {
+        const struct syn_outcome *out = &slot->parcels[i].out;
+        if (!out->is_poisoned)
+            continue;
+        size_t entry = reducer->buckets[i].first + out->poison_entry;
+        size_t tensor = syn_layout_find(reducer->layout, entry);
+        struct syn_tensor place = syn_layout_tensor(reducer->layout, tensor);
+        return syn_fail(SYN_NONFINITE, "step %llu: gradient not finite in tensor \"%s\", entry %zu",
+                        (unsigned long long)reducer->waited, place.name, entry - place.offset);
+    }
+    return SYN_OK;
+}
+
+/* Into every residual that came after the step: newer steps have begun from it. */
+static void take_back(struct syn_reducer *reducer, const struct slot *slot)
+{
+    size_t ring = reducer->options.depth + 1;
+    for (size_t at = slot->before; at != reducer->newest;) {
+        at = (at + 1) % ring;
+        for (size_t i = 0; i < reducer->bucket_count; i++) {
+            const struct bucket *bucket = &reducer->buckets[i];
+            const struct syn_outcome *out = &slot->parcels[i].out;
+            struct syn_residual residual =
+                syn_residual_from(&reducer->residuals[at], bucket->first);
+            if (slot->dense_dropped)
+                syn_kernels()->add(residual.unsent, residual.unsent, out->dense_dropped,
+                                   bucket->size);
+            else if (residual.unsent)
+                syn_residual_take_back(&residual, &out->dropped);
+        }
+    }
+}
+
+/* All buckets' lists as one, the first entries from the last bucket. */
+static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slot)
+{
+    if (reducer->bucket_count == 1)
+        return &slot->parcels[0].out.merged;
+    struct syn_list *all = &slot->merged;
+    all->count = 0;
+    for (size_t i = reducer->bucket_count; i-- > 0;) {
+        const struct syn_list *list = &slot->parcels[i].out.merged;
+        uint32_t first = (uint32_t)reducer->buckets[i].first;
+        for (size_t j = 0; j < list->count; j++)
+            all->index[all->count + j] = first + list->index[j];
+        memcpy(all->value + all->count, list->value, list->count * sizeof *list->value);
+        all->count += list->count;
+    }
+    return all;
+}
+
+static struct syn_cost add_up(const struct syn_reducer *reducer, const struct slot *slot)
+{
+    struct syn_cost cost = {.select_ms = (double)slot->select_ns * 1e-6};
+    for (size_t i = 0; i < reducer->bucket_count; i++) {
+        const struct parcel *parcel = &slot->parcels[i];
+        cost.bytes_out += parcel->bytes_out;
+        cost.bytes_in += parcel->bytes_in;
+        cost.selected += parcel->in.list.count;
+        cost.taken_back += parcel->out.dropped.count;
+        cost.exchange_ms += (double)parcel->exchange_ns * 1e-6;
+        if (parcel->threshold > cost.threshold)
+            cost.threshold = parcel->threshold;
+    }
+    if (reducer->select_type->is_dense)
+        cost.selected = reducer->size;
+    return cost;
+}
+
+static struct syn_merged deliver(struct syn_reducer *reducer, struct slot *slot)
+{
+    struct syn_merged merged = {.cost = add_up(reducer, slot)};
+    if (reducer->select_type->is_dense) {
+        merged.dense = slot->dense;
+        merged.count = reducer->size;
+        return merged;
+    }
+    const struct syn_list *list = join(reducer, slot);
+    merged.index = list->index;
+    merged.value = list->value;
+    merged.count = list->count;
+    return merged;
+}
+
+enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket ticket,
+                                 struct syn_merged *merged)
+{
+    if (reducer->is_filling)
+        return syn_fail(SYN_INVALID, "waiting for step %llu while another is not all ready",
+                        (unsigned long long)ticket.number);
+    if (ticket.number != reducer->waited || reducer->waited == reducer->begun)
+        return syn_fail(SYN_INVALID, "waiting for step %llu; the oldest under way is %llu",
+                        (unsigned long long)ticket.number, (unsigned long long)reducer->waited);
+    int64_t began = syn_clock_ns();
+    struct slot *slot = syn_slot(reducer, ticket.number);
+    wait_for_parcels(reducer, slot);
+    int64_t waited = syn_clock_ns() - began;
+    enum syn_status status = judge(reducer, slot);
+    if (status != SYN_OK) {
+        roll_back(reducer);
+        return status;
+    }
+    take_back(reducer, slot);
+    reducer->waited++;
+    *merged = deliver(reducer, slot);
+    merged->cost.wait_ms = (double)waited * 1e-6;
+    return SYN_OK;
+}
+
+void syn_merged_to_dense(const struct syn_merged *merged, float *dense, size_t size)
+{
+    if (merged->dense) {
+        memcpy(dense, merged->dense, size * sizeof *dense);
+        return;
+    }
+    memset(dense, 0, size * sizeof *dense);
+    for (size_t i = 0; i < merged->count; i++)
+        dense[merged->index[i]] = merged->value[i];
+}

@@ -1,0 +1,23 @@
+/* Error feedback:  a = r + s*g;  the sent part leaves a;  the rest is the next r. */
+#include "residual/residual.h"
+
+static uint32_t add(const struct syn_kernels *kernels, const struct syn_residual *before,
+                    const struct syn_residual *after, const float *gradient, float momentum,
+                    float scale, size_t count)
+{
+    (void)momentum;
+    return kernels->accumulate(after->unsent, before->unsent, gradient, scale, count);
+}
+
+static void keep(const struct syn_residual *residual, const struct syn_list *sent)
+{
+    for (size_t i = 0; i < sent->count; i++)
+        residual->unsent[sent->index[i]] -= sent->value[i];
+}
+
+const struct syn_residual_type syn_residual_feedback = {
+    .part = {"feedback", "keep what was not sent and add it to the next gradient"},
+    .has_unsent = true,
+    .add = add,
+    .keep = keep,
+};

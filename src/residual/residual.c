@@ -1,0 +1,28 @@
+/* The table of residuals, and what all of them share. */
+#include "residual/residual.h"
+
+#define SYN_PART(name) extern const struct syn_residual_type syn_residual_##name;
+#include "residual/residuals.def"
+#undef SYN_PART
+
+static const struct syn_residual_type *const rows[] = {
+#define SYN_PART(name) &syn_residual_##name,
+#include "residual/residuals.def"
+#undef SYN_PART
+};
+
+SYN_TABLE(residual, struct syn_residual_type)
+
+struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first)
+{
+    return (struct syn_residual){
+        .unsent = residual->unsent ? residual->unsent + first : NULL,
+        .velocity = residual->velocity ? residual->velocity + first : NULL,
+    };
+}
+
+void syn_residual_take_back(const struct syn_residual *residual, const struct syn_list *dropped)
+{
+    for (size_t i = 0; i < dropped->count; i++)
+        residual->unsent[dropped->index[i]] += dropped->value[i];
+}

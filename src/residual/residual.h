@@ -1,0 +1,45 @@
+/* What was not sent, kept for later. A residual has up to two arrays of the parameters' shape; a step reads
+ * the arrays as they were before and writes new ones, so that a failed step costs nothing but its time. */
+#ifndef SYN_RESIDUAL_RESIDUAL_H
+#define SYN_RESIDUAL_RESIDUAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/table.h"
+#include "tensor/kernels.h"
+#include "tensor/list.h"
+
+struct syn_residual {
+    float *unsent;   /* [size], or NULL */
+    float *velocity; /* [size], or NULL */
+};
+
+struct syn_residual_type {
+    struct syn_part part;
+    bool has_unsent;
+    bool has_velocity;
+
+    /* after = before plus scale * gradient, over count entries. Returns the largest magnitude written.
+     * (optional) Without it nothing is kept, and the gradient itself is what is selected from. */
+    uint32_t (*add)(const struct syn_kernels *kernels, const struct syn_residual *before,
+                    const struct syn_residual *after, const float *gradient, float momentum,
+                    float scale, size_t count);
+
+    /* These entries were sent with these values, as the receivers will decode them. (optional) */
+    void (*keep)(const struct syn_residual *residual, const struct syn_list *sent);
+};
+
+/* The table, and its row of a name. */
+const struct syn_residual_type *syn_residual_row(size_t i);
+const struct syn_residual_type *syn_residual_find(const char *name);
+const char *syn_residual_name(size_t i);
+
+/* The residual's part that begins at entry first. */
+struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first);
+
+/* Add entries that came back. */
+void syn_residual_take_back(const struct syn_residual *residual, const struct syn_list *dropped);
+
+#endif

@@ -1,0 +1,65 @@
+/* Which coordinates go. A selection sees the sums block by block, while they are in cache, and delivers a
+ * sorted list at the end. Several lanes may scan ranges of their own at the same time. */
+#ifndef SYN_SELECT_SELECT_H
+#define SYN_SELECT_SELECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/reducer.h>
+
+#include "base/table.h"
+#include "tensor/list.h"
+
+/* Most floats in one block. */
+#define SYN_BLOCK 4096
+
+struct syn_select_type {
+    struct syn_part part;
+
+    /* Everything goes, in one dense array; the functions below are NULL. */
+    bool is_dense;
+
+    /* Most entries it may pick out of size at this density. */
+    size_t (*limit)(const struct syn_reducer_options *options, size_t size, double density);
+
+    /* Take memory for picks of at most `most` entries out of `size`, by `lanes` lanes. */
+    enum syn_status (*open)(const struct syn_reducer_options *options, size_t size, size_t most,
+                            size_t lanes, void **state);
+
+    /* A new pass begins, with at most limit picks, at this density. */
+    void (*begin)(void *state, size_t limit, double density);
+
+    /* Look at sums[0 .. count-1], which are entries first, first + 1, ...; count <= SYN_BLOCK. Each lane's
+     * blocks come in ascending order, and lower lanes have lower entries. Lanes may run in parallel. */
+    void (*scan)(void *state, size_t lane, const float *sums, size_t first, size_t count);
+
+    /* Deliver the picks.
+     *   sums    [size], all of them, as they were scanned
+     *   picked  room for limit */
+    void (*finish)(void *state, const float *sums, struct syn_list *picked);
+
+    /* A magnitude that every pick of the last pass reaches; above 0 if there was any. */
+    float (*threshold)(const void *state);
+
+    /* (optional) What the next pass will depend on beside its sums, and taking that on again, after a
+     * failed step or from a file. Without them it depends on nothing else. */
+    float (*remember)(const void *state);
+    void (*restore)(void *state, float remembered);
+
+    void (*close)(void *state);
+};
+
+/* The table, and its row of a name. */
+const struct syn_select_type *syn_select_row(size_t i);
+const struct syn_select_type *syn_select_find(const char *name);
+const char *syn_select_name(size_t i);
+
+/* "fixed", "band", "target". */
+const char *syn_threshold_mode_name(size_t i);
+
+/* max(1, floor(density * size)), and 0 of 0. */
+size_t syn_select_share(double density, size_t size);
+
+#endif

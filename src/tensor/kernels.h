@@ -1,0 +1,72 @@
+/* The inner loops. One set is portable C, the reference; others use vector instructions and must give the
+ * same bits on every input (a test compares them). The best set for this machine is chosen at run time.
+ *
+ * Magnitudes are compared as integers: for finite floats, |x| < |y| exactly when the bits of x without the
+ * sign, read as an unsigned number, are below those of y. NaN and infinity come out largest. */
+#ifndef SYN_TENSOR_KERNELS_H
+#define SYN_TENSOR_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Bits of infinity: a magnitude below this is finite. */
+#define SYN_INFINITY_BITS 0x7f800000U
+
+/* The bits of |x|. */
+static inline uint32_t syn_magnitude(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x7fffffffU;
+}
+
+/* The magnitude with these bits. */
+static inline float syn_from_magnitude(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+struct syn_kernels {
+    const char *name;
+
+    /* sum[i] = kept[i] + scale * gradient[i]. Returns the largest magnitude among the sums.
+     * sum may be kept itself. */
+    uint32_t (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
+                           size_t count);
+
+    /* velocity_out[i] = momentum * velocity[i] + scale * gradient[i];  sum[i] = kept[i] + velocity_out[i].
+     * Returns the largest magnitude among both. */
+    uint32_t (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
+                                    const float *velocity, const float *gradient, float momentum,
+                                    float scale, size_t count);
+
+    /* Write base + i, ascending, for every i whose magnitude is above bar; return how many.
+     *   found  room for count */
+    size_t (*scan)(const float *x, size_t count, uint32_t bar, uint32_t base, uint32_t *found);
+
+    /* sum[i] = a[i] + b[i]; returns the largest magnitude among the sums. sum may be a or b. */
+    uint32_t (*add)(float *sum, const float *a, const float *b, size_t count);
+
+    /* Copy without filling the caches with what will not be read soon. */
+    void (*copy_past_cache)(float *to, const float *from, size_t count);
+
+    /* To IEEE half precision, round to nearest even. Finite values beyond the largest half (65504) become
+     * that one: error feedback keeps the rest. */
+    void (*to_half)(uint16_t *half, const float *x, size_t count);
+
+    void (*from_half)(float *x, const uint16_t *half, size_t count);
+};
+
+extern const struct syn_kernels syn_kernels_portable;
+
+/* The vector set of this machine, or NULL if it has none. */
+const struct syn_kernels *syn_kernels_vector(void);
+
+/* The best set for this machine. */
+const struct syn_kernels *syn_kernels(void);
+
+#endif

@@ -1,0 +1,136 @@
+/* The reference kernels: plain loops that say what is meant. The build forbids contracting a*b+c, so that
+ * they round as the vector kernels do. */
+#include "tensor/kernels.h"
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t accumulate(float *sum, const float *kept, const float *gradient, float scale,
+                           size_t count)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = kept[i] + scale * gradient[i];
+        largest = larger(largest, syn_magnitude(sum[i]));
+    }
+    return largest;
+}
+
+static uint32_t accumulate_velocity(float *sum, float *velocity_out, const float *kept,
+                                    const float *velocity, const float *gradient, float momentum,
+                                    float scale, size_t count)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        velocity_out[i] = momentum * velocity[i] + scale * gradient[i];
+        sum[i] = kept[i] + velocity_out[i];
+        largest = larger(largest, syn_magnitude(velocity_out[i]));
+        largest = larger(largest, syn_magnitude(sum[i]));
+    }
+    return largest;
+}
+
+static size_t scan(const float *x, size_t count, uint32_t bar, uint32_t base, uint32_t *found)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (syn_magnitude(x[i]) > bar)
+            found[n++] = base + (uint32_t)i;
+    return n;
+}
+
+static uint32_t add(float *sum, const float *a, const float *b, size_t count)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = a[i] + b[i];
+        largest = larger(largest, syn_magnitude(sum[i]));
+    }
+    return largest;
+}
+
+static void copy_past_cache(float *to, const float *from, size_t count)
+{
+    memcpy(to, from, count * sizeof *to);
+}
+
+/* Round-to-nearest-even by hand: shift the mantissa out, then look at what fell off. */
+static uint16_t half_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = (bits >> 16) & 0x8000U;
+    uint32_t magnitude = bits & 0x7fffffffU;
+    if (magnitude >
+        SYN_INFINITY_BITS) /* NaN: quiet, with what fits of its payload, as the hardware */
+        return (uint16_t)(sign | 0x7e00U | ((magnitude >> 13) & 0x3ffU));
+    if (magnitude == SYN_INFINITY_BITS)
+        return (uint16_t)(sign | 0x7c00U);
+    if (magnitude >= 0x477fe000U) /* 65504 and beyond */
+        return (uint16_t)(sign | 0x7bffU);
+    uint32_t exponent = magnitude >> 23;
+    uint32_t mantissa = magnitude & 0x7fffffU;
+    uint32_t shift = 13;
+    uint32_t whole;
+    if (exponent < 113) { /* below 2^-14: a subnormal half */
+        if (exponent < 102)
+            return (uint16_t)sign;
+        mantissa |= 0x800000U;
+        shift = 126 - exponent;
+        whole = mantissa >> shift;
+    } else {
+        whole = (exponent - 112) << 10 | mantissa >> shift;
+    }
+    uint32_t rest = mantissa & ((1U << shift) - 1);
+    uint32_t tie = 1U << (shift - 1);
+    if (rest > tie || (rest == tie && (whole & 1)))
+        whole++;
+    return (uint16_t)(sign | whole);
+}
+
+static float whole_of(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000U) << 16;
+    uint32_t exponent = (half >> 10) & 0x1fU;
+    uint32_t mantissa = half & 0x3ffU;
+    uint32_t bits;
+    if (exponent == 0x1f && mantissa) {
+        bits = 0x7fc00000U | mantissa << 13;
+    } else if (exponent == 0x1f) {
+        bits = SYN_INFINITY_BITS;
+    } else if (exponent == 0) { /* mantissa * 2^-24, exact in a float */
+        float small = (float)mantissa * 0x1p-24F;
+        memcpy(&bits, &small, sizeof bits);
+    } else {
+        bits = (exponent + 112) << 23 | mantissa << 13;
+    }
+    bits |= sign;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static void to_half(uint16_t *half, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        half[i] = half_of(x[i]);
+}
+
+static void from_half(float *x, const uint16_t *half, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        x[i] = whole_of(half[i]);
+}
+
+const struct syn_kernels syn_kernels_portable = {
+    .name = "portable",
+    .accumulate = accumulate,
+    .accumulate_velocity = accumulate_velocity,
+    .scan = scan,
+    .add = add,
+    .copy_past_cache = copy_past_cache,
+    .to_half = to_half,
+    .from_half = from_half,
+};

@@ -1,0 +1,94 @@
+/* Sparse vectors: adding two of them, and keeping the largest entries. */
+#include "tensor/list.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tensor/kernels.h"
+#include "tensor/largest.h"
+
+enum syn_status syn_list_open(struct syn_list *list, size_t capacity)
+{
+    struct syn_list made = {.capacity = capacity};
+    SYN_TRY(syn_allocate(capacity, sizeof *made.index, &made.index));
+    enum syn_status status = syn_allocate(capacity, sizeof *made.value, &made.value);
+    if (status != SYN_OK) {
+        free(made.index);
+        return status;
+    }
+    *list = made;
+    return SYN_OK;
+}
+
+void syn_list_close(struct syn_list *list)
+{
+    free(list->index);
+    free(list->value);
+    *list = (struct syn_list){0};
+}
+
+void syn_list_copy(struct syn_list *to, const struct syn_list *from)
+{
+    assert(from->count <= to->capacity);
+    memcpy(to->index, from->index, from->count * sizeof *to->index);
+    memcpy(to->value, from->value, from->count * sizeof *to->value);
+    to->count = from->count;
+}
+
+void syn_list_add(struct syn_list *sum, const struct syn_list *a, const struct syn_list *b)
+{
+    assert(a->count + b->count <= sum->capacity);
+    size_t i = 0;
+    size_t j = 0;
+    size_t n = 0;
+    while (i < a->count && j < b->count) {
+        uint32_t left = a->index[i];
+        uint32_t right = b->index[j];
+        float value = 0;
+        if (left <= right)
+            value = a->value[i++];
+        if (right <= left) {
+            value = left == right ? value + b->value[j] : b->value[j];
+            j++;
+        }
+        sum->index[n] = left < right ? left : right;
+        sum->value[n] = value;
+        n += value != 0;
+    }
+    const struct syn_list *rest = i < a->count ? a : b;
+    size_t from = i < a->count ? i : j;
+    memcpy(sum->index + n, rest->index + from, (rest->count - from) * sizeof *sum->index);
+    memcpy(sum->value + n, rest->value + from, (rest->count - from) * sizeof *sum->value);
+    sum->count = n + rest->count - from;
+}
+
+uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_list *dropped)
+{
+    if (dropped)
+        dropped->count = 0;
+    if (list->count <= most)
+        return 0;
+    struct syn_cut cut = {UINT32_MAX, 0};
+    if (most > 0)
+        cut = syn_largest(list->value, list->count, most);
+    size_t kept = 0;
+    size_t lost = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t magnitude = syn_magnitude(list->value[i]);
+        bool stays = magnitude > cut.bar || (magnitude == cut.bar && cut.ties > 0);
+        cut.ties -= magnitude == cut.bar && stays;
+        if (stays) {
+            list->index[kept] = list->index[i];
+            list->value[kept++] = list->value[i];
+        } else if (dropped) {
+            dropped->index[lost] = list->index[i];
+            dropped->value[lost++] = list->value[i];
+        }
+    }
+    list->count = kept;
+    if (dropped)
+        dropped->count = lost;
+    return cut.bar;
+}

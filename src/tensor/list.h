@@ -1,0 +1,35 @@
+/* A sparse vector: sorted indices with their values. */
+#ifndef SYN_TENSOR_LIST_H
+#define SYN_TENSOR_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct syn_list {
+    uint32_t *index; /* [capacity], strictly ascending */
+    float *value;    /* [capacity] */
+    size_t count;
+    size_t capacity;
+};
+
+/* Allocate an empty list with room for capacity entries. */
+enum syn_status syn_list_open(struct syn_list *list, size_t capacity);
+
+/* Release its memory and make it empty. */
+void syn_list_close(struct syn_list *list);
+
+/* to = from; to has the room. */
+void syn_list_copy(struct syn_list *to, const struct syn_list *from);
+
+/* sum = a + b, indices of both, equal ones added (a's value first), sums of exactly zero left out.
+ * sum has room for a->count + b->count and is neither of them. */
+void syn_list_add(struct syn_list *sum, const struct syn_list *a, const struct syn_list *b);
+
+/* Keep the most entries of largest magnitude, ties to the smaller index; the others go to dropped, sorted.
+ *   dropped  NULL, or room for list->count - most; what it held is replaced
+ * Returns the smallest magnitude kept, as bits; 0 if nothing was dropped. */
+uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_list *dropped);
+
+#endif

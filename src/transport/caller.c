@@ -1,0 +1,358 @@
+/* Workers joined by message passing that the host program brings.
+ *
+ * All that is asked of the host is a stream of messages between each two workers, whose sizes the receiver
+ * knows: the least that any library offers. So every message of ours is two of theirs: a frame of fixed
+ * size with kind and size, and a body of that size, left out when it is 0. Both are started at once, hence the
+ * frame costs no extra round trip. Notices travel in the same stream, marked by their kind.
+ *
+ * One receive is always under way from each peer: of the next frame, or of the body that belongs to the
+ * last one. Data that nobody has asked for yet stays with the host, and everything behind it too. */
+#include "transport/transport.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define FLUSH_NS INT64_C(200000000)
+
+enum frame_kind { FRAME_DATA = 1, FRAME_NOTICE };
+
+/* Meaning of the extra words of a send; the first two are the frame itself. */
+enum { KIND, COUNT, HEAD_UNDER_WAY, BODY_UNDER_WAY, FRAME_BYTES = 2 * sizeof(uint64_t) };
+
+/* And of a receive. */
+enum { ARRIVED };
+
+/* What comes from a peer next. */
+enum stage {
+    FRAME,
+    ASKER,  /* data is coming, but there is no request for it yet */
+    DATA,   /* into the first request */
+    NOTICE, /* into notice */
+    HEARER, /* notice is complete and unheard */
+    NOTHING /* given up */
+};
+
+struct outgoing {
+    struct syn_request request;
+    struct syn_notice notice;
+};
+
+struct link {
+    enum stage stage;
+    void *handle; /* in FRAME, DATA and NOTICE */
+    uint64_t frame[2];
+    struct syn_notice notice;
+    struct syn_request *first; /* receives, in order */
+    struct syn_request *last;
+    struct outgoing outbox[SYN_NOTICE_KINDS];
+};
+
+struct membership {
+    struct syn_caller_transport host;
+    struct link *links; /* [size] */
+};
+
+extern const struct syn_transport_type syn_transport_caller;
+
+static struct link *link_to(const struct syn_group *group, size_t peer)
+{
+    return &((const struct membership *)group->state)->links[peer];
+}
+
+static const struct syn_caller_transport *host_of(const struct syn_group *group)
+{
+    return &((const struct membership *)group->state)->host;
+}
+
+static enum syn_status send_part(const struct syn_group *group, size_t peer, const void *bytes,
+                                 size_t count, void **handle)
+{
+    const struct syn_caller_transport *host = host_of(group);
+    int code = host->start_send(host->context, peer, bytes, count, handle);
+    return code == 0 ? SYN_OK
+                     : syn_fail(SYN_IO, "sending %zu bytes to worker %zu: start_send returned %d",
+                                count, peer, code);
+}
+
+static enum syn_status await(const struct syn_group *group, size_t peer, enum stage stage,
+                             void *bytes, size_t count)
+{
+    const struct syn_caller_transport *host = host_of(group);
+    struct link *link = link_to(group, peer);
+    link->stage = NOTHING;
+    int code = host->start_receive(host->context, peer, bytes, count, &link->handle);
+    if (code != 0)
+        return syn_fail(SYN_IO, "receiving %zu bytes from worker %zu: start_receive returned %d",
+                        count, peer, code);
+    link->stage = stage;
+    return SYN_OK;
+}
+
+static enum syn_status await_frame(const struct syn_group *group, size_t peer)
+{
+    return await(group, peer, FRAME, link_to(group, peer)->frame, FRAME_BYTES);
+}
+
+static enum syn_status probe(const struct syn_group *group, size_t peer, void *handle,
+                             bool *is_done)
+{
+    const struct syn_caller_transport *host = host_of(group);
+    int code = host->test(host->context, handle, is_done);
+    return code == 0 ? SYN_OK
+                     : syn_fail(SYN_IO, "exchanging with worker %zu: test returned %d", peer, code);
+}
+
+static void give_up(const struct syn_group *group, void *handle)
+{
+    const struct syn_caller_transport *host = host_of(group);
+    if (host->cancel)
+        host->cancel(host->context, handle);
+}
+
+static void cancel_send(const struct syn_group *group, struct syn_request *request)
+{
+    for (size_t part = 0; part < 2; part++)
+        if (request->extra[HEAD_UNDER_WAY + part])
+            give_up(group, request->handles[part]);
+}
+
+static enum syn_status start_send(const struct syn_group *group, struct syn_request *request,
+                                  enum frame_kind kind)
+{
+    request->extra[KIND] = kind;
+    request->extra[COUNT] = request->count;
+    SYN_TRY(send_part(group, request->peer, request->extra, FRAME_BYTES, &request->handles[0]));
+    request->extra[HEAD_UNDER_WAY] = true;
+    if (request->count == 0)
+        return SYN_OK;
+    enum syn_status status =
+        send_part(group, request->peer, request->bytes.send, request->count, &request->handles[1]);
+    if (status != SYN_OK) {
+        cancel_send(group, request);
+        return status;
+    }
+    request->extra[BODY_UNDER_WAY] = true;
+    return SYN_OK;
+}
+
+static enum syn_status test_send(const struct syn_group *group, struct syn_request *request)
+{
+    request->is_active = false;
+    for (size_t part = 0; part < 2; part++) {
+        bool is_done = true;
+        if (request->extra[HEAD_UNDER_WAY + part])
+            SYN_TRY(probe(group, request->peer, request->handles[part], &is_done));
+        request->extra[HEAD_UNDER_WAY + part] = !is_done;
+        request->is_active |= !is_done;
+    }
+    return SYN_OK;
+}
+
+static enum syn_status read_frame(const struct syn_group *group, size_t peer)
+{
+    struct link *link = link_to(group, peer);
+    if (link->frame[KIND] == FRAME_NOTICE && link->frame[COUNT] == sizeof link->notice)
+        return await(group, peer, NOTICE, &link->notice, sizeof link->notice);
+    link->stage = link->frame[KIND] == FRAME_DATA ? ASKER : NOTHING;
+    if (link->stage == NOTHING)
+        return syn_fail(SYN_FORMAT, "worker %zu sent a frame of kind %llu and size %llu", peer,
+                        (unsigned long long)link->frame[KIND],
+                        (unsigned long long)link->frame[COUNT]);
+    return SYN_OK;
+}
+
+static enum syn_status deliver(const struct syn_group *group, size_t peer)
+{
+    struct link *link = link_to(group, peer);
+    link->first->extra[ARRIVED] = true;
+    link->first->count = (size_t)link->frame[COUNT];
+    link->first = link->first->next;
+    return await_frame(group, peer);
+}
+
+static enum syn_status accept_data(const struct syn_group *group, size_t peer)
+{
+    struct link *link = link_to(group, peer);
+    if (link->frame[COUNT] > link->first->count)
+        return syn_fail(SYN_FORMAT, "worker %zu sent %llu bytes where at most %zu were expected",
+                        peer, (unsigned long long)link->frame[COUNT], link->first->count);
+    if (link->frame[COUNT] == 0)
+        return deliver(group, peer);
+    return await(group, peer, DATA, link->first->bytes.receive, (size_t)link->frame[COUNT]);
+}
+
+/* Do what can be done without waiting about what comes from a peer. */
+static enum syn_status advance(const struct syn_group *group, size_t peer)
+{
+    struct link *link = link_to(group, peer);
+    for (;;) {
+        bool is_done = false;
+        if (link->stage == FRAME || link->stage == DATA || link->stage == NOTICE)
+            SYN_TRY(probe(group, peer, link->handle, &is_done));
+        if (link->stage == ASKER && link->first)
+            SYN_TRY(accept_data(group, peer));
+        else if (link->stage == FRAME && is_done)
+            SYN_TRY(read_frame(group, peer));
+        else if (link->stage == DATA && is_done)
+            SYN_TRY(deliver(group, peer));
+        else if (link->stage == NOTICE && is_done)
+            link->stage = HEARER;
+        else
+            return SYN_OK;
+    }
+}
+
+static enum syn_status start(struct syn_group *group, struct syn_request *request)
+{
+    if (!request->is_receive)
+        return start_send(group, request, FRAME_DATA);
+    struct link *link = link_to(group, request->peer);
+    if (link->first)
+        link->last->next = request;
+    else
+        link->first = request;
+    link->last = request;
+    return SYN_OK;
+}
+
+static enum syn_status test(struct syn_group *group, struct syn_request *request)
+{
+    if (!request->is_receive)
+        return test_send(group, request);
+    if (!request->extra[ARRIVED])
+        SYN_TRY(advance(group, request->peer));
+    request->is_active = !request->extra[ARRIVED];
+    return SYN_OK;
+}
+
+/* A broken group receives nothing any more, so its queues need no repair. */
+static void cancel(struct syn_group *group, struct syn_request *request)
+{
+    struct link *link = link_to(group, request->peer);
+    if (!request->is_receive) {
+        cancel_send(group, request);
+    } else if (link->stage == DATA && link->first == request) {
+        give_up(group, link->handle);
+        link->stage = NOTHING;
+    }
+}
+
+static void tell(struct syn_group *group, size_t peer, const struct syn_notice *notice)
+{
+    struct outgoing *slot = &link_to(group, peer)->outbox[notice->kind];
+    if (slot->request.is_active)
+        return;
+    slot->notice = *notice;
+    slot->request = (struct syn_request){
+        .peer = peer, .count = sizeof slot->notice, .bytes.send = &slot->notice};
+    slot->request.is_active = start_send(group, &slot->request, FRAME_NOTICE) == SYN_OK;
+}
+
+/* Move the notices on their way; whether any still is. */
+static enum syn_status push_notices(const struct syn_group *group, size_t peer, bool *is_any_left)
+{
+    for (size_t kind = 0; kind < SYN_NOTICE_KINDS; kind++) {
+        struct syn_request *request = &link_to(group, peer)->outbox[kind].request;
+        if (request->is_active)
+            SYN_TRY(test_send(group, request));
+        *is_any_left |= request->is_active;
+    }
+    return SYN_OK;
+}
+
+static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
+{
+    for (size_t peer = 0; peer < group->size && !*came; peer++) {
+        struct link *link = link_to(group, peer);
+        bool is_any_left = false;
+        SYN_TRY(push_notices(group, peer, &is_any_left));
+        SYN_TRY(advance(group, peer));
+        if (link->stage != HEARER)
+            continue;
+        *notice = link->notice;
+        *came = true;
+        SYN_TRY(await_frame(group, peer));
+    }
+    return SYN_OK;
+}
+
+/* Let the last notices go out, within limits. */
+static void flush(const struct syn_group *group)
+{
+    int64_t start_ns = syn_clock_ns();
+    int64_t waited_ns = 0;
+    bool is_any_left = true;
+    while (is_any_left && waited_ns < FLUSH_NS) {
+        is_any_left = false;
+        for (size_t peer = 0; peer < group->size; peer++)
+            if (push_notices(group, peer, &is_any_left) != SYN_OK)
+                return;
+        waited_ns = syn_clock_ns() - start_ns;
+        if (is_any_left)
+            syn_group_nap(waited_ns);
+    }
+}
+
+static void leave(struct syn_group *group)
+{
+    struct membership *own = group->state;
+    if (!own->links)
+        return;
+    flush(group);
+    if (!own->host.cancel)
+        return; /* the host may still write to the links */
+    for (size_t peer = 0; peer < group->size; peer++) {
+        struct link *link = &own->links[peer];
+        if (link->stage == FRAME || link->stage == DATA || link->stage == NOTICE)
+            give_up(group, link->handle);
+        for (size_t kind = 0; kind < SYN_NOTICE_KINDS; kind++)
+            if (link->outbox[kind].request.is_active)
+                cancel_send(group, &link->outbox[kind].request);
+    }
+    free(own->links);
+}
+
+static enum syn_status join(struct syn_group *group, const struct syn_caller_transport *transport)
+{
+    struct membership *own = group->state;
+    own->host = *transport;
+    SYN_TRY(syn_allocate(group->size, sizeof *own->links, &own->links));
+    for (size_t peer = 0; peer < group->size; peer++)
+        own->links[peer].stage = NOTHING;
+    for (size_t peer = 0; peer < group->size; peer++)
+        if (peer != group->rank)
+            SYN_TRY(await_frame(group, peer));
+    return SYN_OK;
+}
+
+enum syn_status syn_group_open_caller(const struct syn_caller_transport *transport, size_t rank,
+                                      size_t workers, const struct syn_group_options *options,
+                                      struct syn_group **group)
+{
+    if (!transport->start_send || !transport->start_receive || !transport->test)
+        return syn_fail(SYN_INVALID, "a transport without start_send, start_receive or test");
+    if (rank >= workers || workers > UINT32_MAX)
+        return syn_fail(SYN_INVALID, "worker %zu in a group of %zu", rank, workers);
+    struct syn_group *made;
+    SYN_TRY(syn_group_new(&syn_transport_caller, rank, workers, options, sizeof(struct membership),
+                          &made));
+    enum syn_status status = join(made, transport);
+    if (status != SYN_OK) {
+        syn_group_close(made);
+        return status;
+    }
+    *group = made;
+    return SYN_OK;
+}
+
+const struct syn_transport_type syn_transport_caller = {
+    .part = {"caller", "workers are joined by functions that the host program brings"},
+    .start = start,
+    .test = test,
+    .cancel = cancel,
+    .tell = tell,
+    .hear = hear,
+    .close = leave,
+};

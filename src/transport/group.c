@@ -1,0 +1,100 @@
+/* Memberships: making and leaving a group, and the table of transports. What a membership is used for is in
+ * wait.c. */
+#include "transport/transport.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+#define SYN_PART(name) extern const struct syn_transport_type syn_transport_##name;
+#include "transport/transports.def"
+#undef SYN_PART
+
+static const struct syn_transport_type *const types[] = {
+#define SYN_PART(name) &syn_transport_##name,
+#include "transport/transports.def"
+#undef SYN_PART
+};
+
+static const struct syn_setting rows[] = {
+#define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_group_options, __VA_ARGS__),
+#include <syncopate/group_options.def>
+#undef SYN_SETTING
+};
+
+const struct syn_settings_table syn_group_settings = {"group", rows, sizeof rows / sizeof rows[0]};
+
+const struct syn_part *syn_transport_part(size_t i)
+{
+    return i < sizeof types / sizeof types[0] ? &types[i]->part : NULL;
+}
+
+enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank, size_t size,
+                              const struct syn_group_options *options, size_t state_bytes,
+                              struct syn_group **group)
+{
+    struct syn_group_options checked;
+    syn_settings_defaults(&syn_group_settings, &checked);
+    if (options)
+        checked = *options;
+    SYN_TRY(syn_settings_check(&syn_group_settings, &checked));
+
+    struct syn_group *made;
+    SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    enum syn_status status = syn_allocate(size, sizeof *made->heard_ns, &made->heard_ns);
+    if (status == SYN_OK)
+        status = syn_allocate(1, state_bytes, &made->state);
+    if (status != SYN_OK) {
+        syn_group_free(made);
+        return status;
+    }
+    made->type = type;
+    made->rank = rank;
+    made->size = size;
+    made->timeout_ns = (int64_t)checked.timeout_ms * 1000000;
+    *group = made;
+    return SYN_OK;
+}
+
+void syn_group_free(struct syn_group *group)
+{
+    if (!group)
+        return;
+    free(group->state);
+    free(group->heard_ns);
+    free(group);
+}
+
+void syn_group_close(struct syn_group *group)
+{
+    if (!group)
+        return;
+    group->type->close(group);
+    syn_group_free(group);
+}
+
+bool syn_group_under_mpi(void)
+{
+    /* Set by Open MPI, by MPICH and Intel MPI and Slurm's pmi2, by whatever speaks PMIx, by MVAPICH2. */
+    static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK",
+                                        "MV2_COMM_WORLD_SIZE"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (getenv(marks[i]))
+            return true;
+    return false;
+}
+
+size_t syn_group_rank(const struct syn_group *group)
+{
+    return group->rank;
+}
+
+size_t syn_group_size(const struct syn_group *group)
+{
+    return group->size;
+}
+
+const char *syn_group_transport(const struct syn_group *group)
+{
+    return group->type->part.name;
+}

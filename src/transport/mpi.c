@@ -1,0 +1,344 @@
+/* Workers that are MPI processes. Non-blocking calls of MPI-3 only, on a communicator of our own: no call
+ * in here waits inside MPI, because implementations spin while they wait, which starves the computation
+ * when there are more processes than cores, and because a wait inside MPI has no time-out.
+ *
+ * Data and notices are told apart by tag. One receive for notices is always posted.
+ *
+ * MPI has no way to take back a send to somebody who never receives it. If that happens when a group
+ * fails, this process makes no further MPI call, so that nothing touches buffers given back meanwhile, and
+ * leaves MPI unfinalised; the launcher then ends the processes that hang. */
+#include "transport/transport.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { TAG_DATA, TAG_NOTICE };
+
+/* How long a failing worker still gives its notices to go out, and how long its buffers to come free; and,
+ * at the end of the process, the others to say their last words before the launcher ends them. */
+#define FLUSH_NS    INT64_C(200000000)
+#define FAREWELL_NS INT64_C(1000000000)
+
+/* Messages beyond INT_MAX bytes are described in units of this many bytes and a rest. */
+#define UNIT (1 << 20)
+
+struct outgoing {
+    struct syn_notice notice;
+    MPI_Request under_way; /* MPI_REQUEST_NULL: free */
+};
+
+struct membership {
+    MPI_Comm communicator;
+    struct syn_notice incoming;
+    MPI_Request listening;
+    struct outgoing *outbox; /* [size][SYN_NOTICE_KINDS] */
+};
+
+/* Of this process: whether MPI may be finalised at its end. */
+static struct {
+    atomic_int open_groups;
+    atomic_bool has_failed;
+    atomic_bool is_stuck; /* buffers that are not ours any more may be in use by MPI */
+} process;
+
+extern const struct syn_transport_type syn_transport_mpi;
+
+static enum syn_status failed(const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "unknown error";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return syn_fail(SYN_IO, "%s: %s", what, text);
+}
+
+static void remember(struct syn_request *request, MPI_Request under_way)
+{
+    _Static_assert(sizeof under_way <= sizeof request->handles[0], "a handle of MPI's must fit");
+    memcpy(&request->handles[0], &under_way, sizeof under_way);
+}
+
+static MPI_Request recall(const struct syn_request *request)
+{
+    MPI_Request under_way;
+    memcpy(&under_way, &request->handles[0], sizeof under_way);
+    return under_way;
+}
+
+/* Test until done, for that long at most. */
+static bool finishes_within(MPI_Request *under_way, int64_t limit_ns)
+{
+    int64_t start_ns = syn_clock_ns();
+    for (;;) {
+        int is_done = 0;
+        if (MPI_Test(under_way, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done)
+            return true;
+        int64_t waited_ns = syn_clock_ns() - start_ns;
+        if (waited_ns >= limit_ns)
+            return false;
+        syn_group_nap(waited_ns);
+    }
+}
+
+/* A datatype for count bytes, count > INT_MAX. */
+static int describe(size_t count, MPI_Datatype *type)
+{
+    MPI_Datatype unit;
+    int code = MPI_Type_contiguous(UNIT, MPI_BYTE, &unit);
+    if (code != MPI_SUCCESS)
+        return code;
+    int lengths[2] = {(int)(count / UNIT), (int)(count % UNIT)};
+    MPI_Aint places[2] = {0, (MPI_Aint)(count - count % UNIT)};
+    MPI_Datatype types[2] = {unit, MPI_BYTE};
+    code = MPI_Type_create_struct(2, lengths, places, types, type);
+    MPI_Type_free(&unit);
+    return code == MPI_SUCCESS ? MPI_Type_commit(type) : code;
+}
+
+static int post(MPI_Comm communicator, const struct syn_request *request, int count,
+                MPI_Datatype type, MPI_Request *under_way)
+{
+    int peer = (int)request->peer;
+    return request->is_receive ? MPI_Irecv(request->bytes.receive, count, type, peer, TAG_DATA,
+                                           communicator, under_way)
+                               : MPI_Isend(request->bytes.send, count, type, peer, TAG_DATA,
+                                           communicator, under_way);
+}
+
+static enum syn_status start(struct syn_group *group, struct syn_request *request)
+{
+    const struct membership *own = group->state;
+    MPI_Request under_way = MPI_REQUEST_NULL;
+    int code;
+    if (request->count <= INT_MAX) {
+        code = post(own->communicator, request, (int)request->count, MPI_BYTE, &under_way);
+    } else {
+        MPI_Datatype whole;
+        code = describe(request->count, &whole);
+        if (code == MPI_SUCCESS) {
+            code = post(own->communicator, request, 1, whole, &under_way);
+            MPI_Type_free(&whole);
+        }
+    }
+    if (code != MPI_SUCCESS)
+        return failed(request->is_receive ? "MPI_Irecv" : "MPI_Isend", code);
+    remember(request, under_way);
+    return SYN_OK;
+}
+
+static enum syn_status test(struct syn_group *group, struct syn_request *request)
+{
+    (void)group;
+    MPI_Request under_way = recall(request);
+    MPI_Status result;
+    int is_done = 0;
+    int code = MPI_Test(&under_way, &is_done, &result);
+    remember(request, under_way);
+    if (code != MPI_SUCCESS) {
+        int kind = MPI_ERR_UNKNOWN;
+        MPI_Error_class(code, &kind);
+        request->is_active = false;
+        return kind == MPI_ERR_TRUNCATE
+                   ? syn_fail(SYN_FORMAT, "worker %zu sent more than the %zu bytes expected",
+                              request->peer, request->count)
+                   : failed("MPI_Test", code);
+    }
+    if (!is_done)
+        return SYN_OK;
+    request->is_active = false;
+    if (request->is_receive) {
+        MPI_Count came = 0;
+        MPI_Get_elements_x(&result, MPI_BYTE, &came);
+        request->count = (size_t)came;
+    }
+    return SYN_OK;
+}
+
+/* Let the notices on their way go out, within limits; whether they all did. */
+static bool flush(const struct syn_group *group)
+{
+    struct membership *own = group->state;
+    int64_t end_ns = syn_clock_ns() + FLUSH_NS;
+    bool are_all_out = true;
+    for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
+        are_all_out &= finishes_within(&own->outbox[i].under_way, end_ns - syn_clock_ns());
+    return are_all_out;
+}
+
+static void cancel(struct syn_group *group, struct syn_request *request)
+{
+    if (atomic_load(&process.is_stuck))
+        return;
+    flush(group);
+    MPI_Request under_way = recall(request);
+    if (request->is_receive)
+        MPI_Cancel(&under_way);
+    if (!finishes_within(&under_way, FAREWELL_NS))
+        atomic_store(&process.is_stuck, true);
+}
+
+static void tell(struct syn_group *group, size_t peer, const struct syn_notice *notice)
+{
+    struct membership *own = group->state;
+    struct outgoing *slot = &own->outbox[peer * SYN_NOTICE_KINDS + notice->kind];
+    if (atomic_load(&process.is_stuck) || !finishes_within(&slot->under_way, 0))
+        return;
+    slot->notice = *notice;
+    if (MPI_Isend(&slot->notice, sizeof slot->notice, MPI_BYTE, (int)peer, TAG_NOTICE,
+                  own->communicator, &slot->under_way) != MPI_SUCCESS)
+        slot->under_way = MPI_REQUEST_NULL;
+}
+
+static enum syn_status listen_for_notices(struct membership *own)
+{
+    memset(&own->incoming, 0xff, sizeof own->incoming);
+    int code = MPI_Irecv(&own->incoming, sizeof own->incoming, MPI_BYTE, MPI_ANY_SOURCE, TAG_NOTICE,
+                         own->communicator, &own->listening);
+    return code == MPI_SUCCESS ? SYN_OK : failed("MPI_Irecv of notices", code);
+}
+
+static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
+{
+    struct membership *own = group->state;
+    int is_done = 0;
+    int code = MPI_Test(&own->listening, &is_done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS)
+        return failed("MPI_Test of notices", code);
+    *came = is_done;
+    if (!is_done)
+        return SYN_OK;
+    *notice = own->incoming;
+    return listen_for_notices(own);
+}
+
+/* Whether all processes come to the end of theirs soon, so that MPI_Finalize() will not wait for ever. */
+static bool all_come_to_the_end(void)
+{
+    MPI_Request under_way = MPI_REQUEST_NULL;
+    return MPI_Ibarrier(MPI_COMM_WORLD, &under_way) == MPI_SUCCESS &&
+           finishes_within(&under_way, FAREWELL_NS);
+}
+
+static void finalize(void)
+{
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    /* With a group still open, another thread may be inside MPI. */
+    if (is_finalized || atomic_load(&process.open_groups) > 0)
+        return;
+    if (atomic_load(&process.is_stuck)) {
+        struct timespec farewell = syn_clock_timespec(FAREWELL_NS);
+        nanosleep(&farewell, NULL);
+        return;
+    }
+    if (!atomic_load(&process.has_failed) || all_come_to_the_end())
+        MPI_Finalize();
+}
+
+/* A broken group's communicator is kept: messages for it may still be on their way, and MPI may give its
+ * number to the next one made. */
+static void leave(struct syn_group *group)
+{
+    struct membership *own = group->state;
+    atomic_fetch_sub(&process.open_groups, 1);
+    if (group->broken != SYN_OK)
+        atomic_store(&process.has_failed, true);
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    if (atomic_load(&process.is_stuck) || (!is_finalized && !flush(group))) {
+        group->state = NULL;
+        return;
+    }
+    if (!is_finalized) {
+        MPI_Cancel(&own->listening);
+        finishes_within(&own->listening, FLUSH_NS);
+        if (group->broken == SYN_OK)
+            MPI_Comm_free(&own->communicator);
+    }
+    free(own->outbox);
+}
+
+static enum syn_status initialize(void)
+{
+    int is_initialized = 0;
+    int is_finalized = 0;
+    int level = MPI_THREAD_SINGLE;
+    MPI_Initialized(&is_initialized);
+    MPI_Finalized(&is_finalized);
+    if (is_finalized)
+        return syn_fail(SYN_INVALID, "MPI has been finalised already");
+    if (!is_initialized) {
+        int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+        if (code != MPI_SUCCESS)
+            return failed("MPI_Init_thread", code);
+        atexit(finalize);
+    }
+    MPI_Query_thread(&level);
+    if (level < MPI_THREAD_SERIALIZED)
+        return syn_fail(SYN_UNSUPPORTED,
+                        "MPI was initialised with thread level %d; expected at least "
+                        "MPI_THREAD_SERIALIZED (%d)",
+                        level, MPI_THREAD_SERIALIZED);
+    return SYN_OK;
+}
+
+static enum syn_status join(struct syn_group *group, MPI_Comm all)
+{
+    struct membership *own = group->state;
+    SYN_TRY(syn_allocate(group->size * SYN_NOTICE_KINDS, sizeof *own->outbox, &own->outbox));
+    for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
+        own->outbox[i].under_way = MPI_REQUEST_NULL;
+    MPI_Request under_way = MPI_REQUEST_NULL;
+    int code = MPI_Comm_idup(all, &own->communicator, &under_way);
+    if (code != MPI_SUCCESS)
+        return failed("MPI_Comm_idup", code);
+    if (!finishes_within(&under_way, group->timeout_ns)) {
+        atomic_store(&process.is_stuck, true);
+        return syn_fail(SYN_TIMEOUT, "not all of %zu MPI processes joined within %lld ms",
+                        group->size, (long long)(group->timeout_ns / 1000000));
+    }
+    MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN);
+    return listen_for_notices(own);
+}
+
+enum syn_status syn_group_open_mpi(const void *communicator,
+                                   const struct syn_group_options *options,
+                                   struct syn_group **group)
+{
+    SYN_TRY(initialize());
+    MPI_Comm all = communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD;
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    struct syn_group *made;
+    SYN_TRY(syn_group_new(&syn_transport_mpi, (size_t)rank, (size_t)size, options,
+                          sizeof(struct membership), &made));
+    enum syn_status status = join(made, all);
+    if (status != SYN_OK) {
+        struct membership *own = made->state;
+        atomic_store(&process.has_failed, true);
+        free(own->outbox);
+        made->state = atomic_load(&process.is_stuck) ? NULL : made->state;
+        syn_group_free(made);
+        return status;
+    }
+    atomic_fetch_add(&process.open_groups, 1);
+    *group = made;
+    return SYN_OK;
+}
+
+const struct syn_transport_type syn_transport_mpi = {
+    .part = {"mpi", "workers are processes that any MPI-3 has started"},
+    .start = start,
+    .test = test,
+    .cancel = cancel,
+    .tell = tell,
+    .hear = hear,
+    .close = leave,
+};

@@ -1,0 +1,249 @@
+/* The plays. A failure of the library is never a cmocka failure here, because workers run on threads and in
+ * processes that cmocka does not know: it is a text, which the test program reports. */
+#include "plays.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MANY 100
+
+static _Thread_local char complaint[SYN_ERROR_BYTES + 200];
+
+/* Return from a play if the condition does not hold. */
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            snprintf(complaint, sizeof complaint, "worker %zu of %zu: %s:%d: not %s (%s)",         \
+                     group->rank, group->size, __FILE__, __LINE__, #condition, syn_error_text());  \
+            return complaint;                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* The bytes of message number i between two workers. */
+static void fill(unsigned char *bytes, size_t count, size_t from, size_t to, size_t i)
+{
+    uint64_t word = 1 + from * 1000003 + to * 10007 + i * 101;
+    for (size_t at = 0; at < count; at++) {
+        word = word * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bytes[at] = (unsigned char)(word >> 56);
+    }
+}
+
+static void sleep_ms(int64_t ms)
+{
+    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&nap, NULL);
+}
+
+static const char *swap(struct syn_group *group, size_t shift, size_t size, unsigned char *bytes)
+{
+    size_t to = (group->rank + shift) % group->size;
+    size_t from = (group->rank + group->size - shift) % group->size;
+    unsigned char *out = bytes;
+    unsigned char *in = bytes + size;
+    unsigned char *expected = bytes + 2 * size;
+    fill(out, size, group->rank, to, size);
+    fill(expected, size, from, group->rank, size);
+    struct syn_request requests[2];
+    EXPECT(syn_group_receive(group, from, in, size, &requests[0]) == SYN_OK);
+    EXPECT(syn_group_send(group, to, out, size, &requests[1]) == SYN_OK);
+    EXPECT(syn_group_wait(group, requests, 2) == SYN_OK);
+    EXPECT(requests[0].count == size);
+    EXPECT(memcmp(in, expected, size) == 0);
+    return "";
+}
+
+const char *play_every_pair(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    static const size_t sizes[] = {0, 1, 4096, 1000003};
+    unsigned char *bytes = malloc(3 * sizes[3]);
+    EXPECT(bytes);
+    const char *wrong = "";
+    for (size_t i = 0; i < 4; i++)
+        for (size_t shift = 1; shift < group->size && !*wrong; shift++)
+            wrong = swap(group, shift, sizes[i], bytes);
+    free(bytes);
+    EXPECT(*wrong || group->bytes_out == (group->size - 1) * (1 + 4096 + 1000003));
+    EXPECT(*wrong || group->bytes_in == group->bytes_out);
+    return wrong;
+}
+
+struct pile {
+    struct syn_request sends[MANY];
+    struct syn_request receives[MANY];
+    unsigned char out[MANY][MANY];
+    unsigned char in[MANY][MANY];
+};
+
+/* Messages of 0 to 99 bytes; whether receives or sends are started first depends on the pair. */
+static const char *pile_up(struct syn_group *group, size_t peer, struct pile *pile)
+{
+    for (size_t round = 0; round < 2; round++)
+        for (size_t i = 0; i < MANY; i++) {
+            fill(pile->out[i], i, group->rank, peer, i);
+            if ((round + group->rank + peer / 2) % 2)
+                EXPECT(syn_group_receive(group, peer, pile->in[i], MANY, &pile->receives[i]) ==
+                       SYN_OK);
+            else
+                EXPECT(syn_group_send(group, peer, pile->out[i], i, &pile->sends[i]) == SYN_OK);
+        }
+    return "";
+}
+
+static const char *look_through(struct syn_group *group, size_t peer, struct pile *pile)
+{
+    unsigned char expected[MANY];
+    EXPECT(syn_group_wait(group, pile->receives, MANY) == SYN_OK);
+    EXPECT(syn_group_wait(group, pile->sends, MANY) == SYN_OK);
+    for (size_t i = 0; i < MANY; i++) {
+        fill(expected, i, peer, group->rank, i);
+        EXPECT(pile->receives[i].count == i);
+        EXPECT(memcmp(pile->in[i], expected, i) == 0);
+    }
+    return "";
+}
+
+const char *play_many_under_way(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    struct pile *piles = calloc(group->size, sizeof *piles);
+    EXPECT(piles);
+    const char *wrong = "";
+    for (size_t peer = 0; peer < group->size && !*wrong; peer++)
+        if (peer != group->rank)
+            wrong = pile_up(group, peer, &piles[peer]);
+    for (size_t peer = 0; peer < group->size && !*wrong; peer++)
+        if (peer != group->rank)
+            wrong = look_through(group, peer, &piles[peer]);
+    free(piles);
+    return wrong;
+}
+
+const char *play_wrong_peer(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    struct syn_request request;
+    char byte = 0;
+    EXPECT(syn_group_send(group, group->rank, &byte, 1, &request) == SYN_INVALID);
+    EXPECT(syn_group_receive(group, group->size, &byte, 1, &request) == SYN_INVALID);
+    EXPECT(strstr(syn_error_text(), "cannot receive from worker"));
+    EXPECT(syn_group_wait(group, &request, 1) == SYN_OK);
+    EXPECT(syn_group_wait(group, NULL, 0) == SYN_OK);
+    return play_every_pair(group, 0);
+}
+
+/* Send to the next, receive from the one before, until the group breaks. */
+static enum syn_status run_round(struct syn_group *group)
+{
+    char out[1000] = {0};
+    char in[1000];
+    for (;;) {
+        struct syn_request requests[2] = {{0}};
+        enum syn_status status = syn_group_receive(
+            group, (group->rank + group->size - 1) % group->size, in, sizeof in, &requests[0]);
+        if (status == SYN_OK)
+            status = syn_group_send(group, (group->rank + 1) % group->size, out, sizeof out,
+                                    &requests[1]);
+        enum syn_status end = syn_group_wait(group, requests, 2);
+        if (status != SYN_OK || end != SYN_OK)
+            return end;
+    }
+}
+
+/* Every call on a broken group says the same again. */
+static const char *stays_broken(struct syn_group *group, enum syn_status status, const char *cause)
+{
+    struct syn_request requests[2] = {{0}};
+    char byte = 0;
+    size_t peer = (group->rank + 1) % group->size;
+    EXPECT(strstr(syn_error_text(), cause));
+    EXPECT(syn_group_send(group, peer, &byte, 1, &requests[0]) == status);
+    EXPECT(syn_group_receive(group, peer, &byte, 1, &requests[1]) == status);
+    EXPECT(strstr(syn_error_text(), cause));
+    EXPECT(syn_group_wait(group, requests, 2) == status);
+    EXPECT(syn_group_wait(group, NULL, 0) == status);
+    EXPECT(strstr(syn_error_text(), cause));
+    syn_group_abandon(group, SYN_IO, "too late to be the first");
+    EXPECT(syn_group_wait(group, NULL, 0) == status);
+    EXPECT(strstr(syn_error_text(), cause));
+    return "";
+}
+
+const char *play_too_large(struct syn_group *group, size_t actor)
+{
+    size_t victim = (actor + 1) % group->size;
+    char bytes[10] = {0};
+    struct syn_request request;
+    char cause[100];
+    if (group->rank != victim) {
+        if (group->rank == actor) {
+            EXPECT(syn_group_send(group, victim, bytes, 10, &request) == SYN_OK);
+            syn_group_wait(group, &request, 1);
+        }
+        snprintf(cause, sizeof cause, "worker %zu failed: worker %zu sent", victim, actor);
+        EXPECT(run_round(group) == SYN_PEER);
+        return stays_broken(group, SYN_PEER, cause);
+    }
+    snprintf(cause, sizeof cause, "worker %zu sent", actor);
+    EXPECT(syn_group_receive(group, actor, bytes, 9, &request) == SYN_OK);
+    EXPECT(syn_group_wait(group, &request, 1) == SYN_FORMAT);
+    return stays_broken(group, SYN_FORMAT, cause);
+}
+
+const char *play_silent(struct syn_group *group, size_t actor)
+{
+    char cause[100];
+    snprintf(cause, sizeof cause, "worker %zu stayed silent", actor);
+    if (group->rank == actor)
+        sleep_ms(2 * group->timeout_ns / 1000000 + 200);
+    EXPECT(run_round(group) == SYN_TIMEOUT);
+    return stays_broken(group, SYN_TIMEOUT, cause);
+}
+
+const char *play_abandon(struct syn_group *group, size_t actor)
+{
+    if (group->rank == actor) {
+        sleep_ms(20);
+        syn_group_abandon(group, SYN_IO, "disk full");
+        EXPECT(syn_group_wait(group, NULL, 0) == SYN_IO);
+        return stays_broken(group, SYN_IO, "disk full");
+    }
+    char cause[100];
+    snprintf(cause, sizeof cause, "worker %zu failed: disk full", actor);
+    EXPECT(run_round(group) == SYN_PEER);
+    return stays_broken(group, SYN_PEER, cause);
+}
+
+const char *play_circle(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    char byte;
+    struct syn_request request;
+    size_t before = (group->rank + group->size - 1) % group->size;
+    EXPECT(syn_group_receive(group, before, &byte, 1, &request) == SYN_OK);
+    EXPECT(syn_group_wait(group, &request, 1) == SYN_TIMEOUT);
+    return stays_broken(group, SYN_TIMEOUT, "wait in a circle");
+}
+
+const char *play_late_chain(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    size_t last = group->size - 1;
+    int64_t late_ms = (int64_t)(last - group->rank) * group->timeout_ns / 1000000 * 3 / 4;
+    char byte = 7;
+    struct syn_request request;
+    sleep_ms(late_ms);
+    if (group->rank > 0) {
+        EXPECT(syn_group_receive(group, group->rank - 1, &byte, 1, &request) == SYN_OK);
+        EXPECT(syn_group_wait(group, &request, 1) == SYN_OK);
+    }
+    if (group->rank < last) {
+        EXPECT(syn_group_send(group, group->rank + 1, &byte, 1, &request) == SYN_OK);
+        EXPECT(syn_group_wait(group, &request, 1) == SYN_OK);
+    }
+    EXPECT(byte == 7);
+    return "";
+}

@@ -1,0 +1,380 @@
+/* Transports inside one process: threads, and a host's own message passing, here a mailbox. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plays.h"
+
+#define MOST 16
+
+/* A mailbox: messages lie in a list between each two workers until somebody asks for them. */
+struct letter {
+    struct letter *next;
+    size_t size;
+    unsigned char bytes[];
+};
+
+struct mailbox {
+    pthread_mutex_t mutex;
+    size_t workers;
+    struct letter *boxes[MOST][MOST]; /* [from][to] */
+    int sends_left;                   /* then start_send fails */
+};
+
+struct place {
+    struct mailbox *mailbox;
+    size_t rank;
+};
+
+/* Handles: a receive is one of these, a send is done at once and has none. */
+struct awaited {
+    size_t peer;
+    void *bytes;
+    size_t count;
+};
+
+static int post_letter(void *context, size_t peer, const void *bytes, size_t count, void **handle)
+{
+    const struct place *place = context;
+    struct letter *letter = malloc(sizeof *letter + count);
+    letter->next = NULL;
+    letter->size = count;
+    memcpy(letter->bytes, bytes, count);
+    pthread_mutex_lock(&place->mailbox->mutex);
+    struct letter **end = &place->mailbox->boxes[place->rank][peer];
+    while (*end)
+        end = &(*end)->next;
+    bool is_refused = place->mailbox->sends_left-- <= 0;
+    if (!is_refused)
+        *end = letter;
+    pthread_mutex_unlock(&place->mailbox->mutex);
+    if (is_refused)
+        free(letter);
+    *handle = NULL;
+    return is_refused ? 17 : 0;
+}
+
+static int await_letter(void *context, size_t peer, void *bytes, size_t count, void **handle)
+{
+    (void)context;
+    struct awaited *awaited = malloc(sizeof *awaited);
+    *awaited = (struct awaited){peer, bytes, count};
+    *handle = awaited;
+    return 0;
+}
+
+static int test_letter(void *context, void *handle, bool *done)
+{
+    const struct place *place = context;
+    struct awaited *awaited = handle;
+    *done = true;
+    if (!awaited)
+        return 0;
+    pthread_mutex_lock(&place->mailbox->mutex);
+    struct letter **box = &place->mailbox->boxes[awaited->peer][place->rank];
+    struct letter *letter = *box;
+    if (letter)
+        *box = letter->next;
+    pthread_mutex_unlock(&place->mailbox->mutex);
+    *done = letter != NULL;
+    if (!letter)
+        return 0;
+    int wrong = letter->size == awaited->count ? 0 : 1;
+    if (!wrong)
+        memcpy(awaited->bytes, letter->bytes, letter->size);
+    free(letter);
+    free(awaited);
+    return wrong;
+}
+
+static void cancel_letter(void *context, void *handle)
+{
+    (void)context;
+    free(handle);
+}
+
+static void empty(struct mailbox *mailbox)
+{
+    for (size_t from = 0; from < mailbox->workers; from++)
+        for (size_t to = 0; to < mailbox->workers; to++)
+            while (mailbox->boxes[from][to]) {
+                struct letter *letter = mailbox->boxes[from][to];
+                mailbox->boxes[from][to] = letter->next;
+                free(letter);
+            }
+}
+
+/* One worker of a play, on a thread of its own. */
+struct worker {
+    pthread_t thread;
+    struct place place;
+    struct syn_group *group;
+    play *play;
+    size_t actor;
+    char wrong[SYN_ERROR_BYTES];
+};
+
+static void *act(void *context)
+{
+    struct worker *worker = context;
+    snprintf(worker->wrong, sizeof worker->wrong, "%s", worker->play(worker->group, worker->actor));
+    syn_group_close(worker->group);
+    return NULL;
+}
+
+/* Everybody plays and closes when it is done, whatever the others are at. */
+static void perform(struct worker *workers, size_t count, play *what, size_t actor)
+{
+    for (size_t i = 0; i < count; i++) {
+        workers[i].play = what;
+        workers[i].actor = actor;
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, act, &workers[i]), 0);
+    }
+    for (size_t i = 0; i < count; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(workers[i].wrong, "");
+}
+
+static void on_threads(size_t count, uint64_t timeout_ms, play *what, size_t actor)
+{
+    struct worker workers[MOST] = {{0}};
+    struct syn_group *groups[MOST];
+    struct syn_group_options options = {.timeout_ms = timeout_ms};
+    assert_ok(syn_group_open_threads(count, &options, groups));
+    for (size_t i = 0; i < count; i++)
+        workers[i].group = groups[i];
+    perform(workers, count, what, actor);
+}
+
+static void by_mailbox(struct mailbox *mailbox, bool has_cancel, uint64_t timeout_ms, play *what,
+                       size_t actor)
+{
+    struct worker workers[MOST] = {{0}};
+    struct syn_group_options options = {.timeout_ms = timeout_ms};
+    for (size_t i = 0; i < mailbox->workers; i++) {
+        workers[i].place = (struct place){mailbox, i};
+        struct syn_caller_transport host = {&workers[i].place, post_letter, await_letter,
+                                            test_letter, has_cancel ? cancel_letter : NULL};
+        assert_ok(syn_group_open_caller(&host, i, mailbox->workers, &options, &workers[i].group));
+        assert_string_equal(syn_group_transport(workers[i].group), "caller");
+    }
+    perform(workers, mailbox->workers, what, actor);
+    empty(mailbox);
+}
+
+static struct mailbox mailbox_for(size_t workers)
+{
+    struct mailbox mailbox = {
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .workers = workers, .sends_left = INT32_MAX};
+    return mailbox;
+}
+
+static const size_t crews[] = {1, 2, 3, 5, 7, 8, 16};
+#define CREWS (sizeof crews / sizeof crews[0])
+
+/* Long enough that a test which only the time-out ends is seen to fail. */
+#define LONG_MS 60000
+
+static void every_pair_of_threads_exchanges_messages_of_all_sizes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CREWS; i++)
+        on_threads(crews[i], LONG_MS, play_every_pair, 0);
+}
+
+static void threads_keep_the_order_of_many_messages_under_way(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CREWS; i++)
+        on_threads(crews[i], LONG_MS, play_many_under_way, 0);
+}
+
+static void wrong_peers_are_refused_and_leave_the_group_whole(void **state)
+{
+    (void)state;
+    on_threads(1, LONG_MS, play_wrong_peer, 0);
+    on_threads(3, LONG_MS, play_wrong_peer, 0);
+}
+
+static void a_message_larger_than_the_room_breaks_the_group_of_threads(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < CREWS; i++)
+        on_threads(crews[i], LONG_MS, play_too_large, i % crews[i]);
+}
+
+static void a_silent_thread_is_named_by_all_others(void **state)
+{
+    (void)state;
+    on_threads(2, 200, play_silent, 1);
+    on_threads(5, 200, play_silent, 2);
+    on_threads(16, 300, play_silent, 0);
+}
+
+static void a_thread_that_gives_up_makes_all_others_fail_with_its_cause(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < CREWS; i++)
+        on_threads(crews[i], LONG_MS, play_abandon, crews[i] / 2);
+}
+
+static void workers_that_wait_in_a_circle_find_out(void **state)
+{
+    (void)state;
+    on_threads(2, 10, play_circle, 0);
+    on_threads(5, 10, play_circle, 0);
+}
+
+static void whoever_waits_is_not_silent(void **state)
+{
+    (void)state;
+    on_threads(3, 400, play_late_chain, 0);
+}
+
+static void groups_close_in_any_order_without_having_been_used(void **state)
+{
+    (void)state;
+    struct syn_group *groups[3];
+    assert_ok(syn_group_open_threads(3, NULL, groups));
+    assert_int_equal(syn_group_rank(groups[1]), 1);
+    assert_int_equal(syn_group_size(groups[1]), 3);
+    assert_string_equal(syn_group_transport(groups[1]), "threads");
+    syn_group_close(groups[2]);
+    syn_group_close(groups[0]);
+    syn_group_close(groups[1]);
+    syn_group_close(NULL);
+}
+
+static void impossible_groups_are_refused(void **state)
+{
+    (void)state;
+    struct syn_group *group = NULL;
+    struct syn_group_options options = {.timeout_ms = 9};
+    struct syn_caller_transport host = {NULL, post_letter, await_letter, NULL, NULL};
+    assert_status(SYN_INVALID, syn_group_open_threads(0, NULL, &group));
+    assert_status(SYN_INVALID, syn_group_open_threads(SIZE_MAX, NULL, &group));
+    assert_status(SYN_INVALID, syn_group_open_threads(1, &options, &group));
+    assert_status(SYN_INVALID, syn_group_open_caller(&host, 0, 1, NULL, &group));
+    host.test = test_letter;
+    assert_status(SYN_INVALID, syn_group_open_caller(&host, 2, 2, NULL, &group));
+    assert_status(SYN_INVALID, syn_group_open_caller(&host, 0, 2, &options, &group));
+}
+
+static void a_host_brings_every_pair_together(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CREWS; i++) {
+        struct mailbox mailbox = mailbox_for(crews[i]);
+        by_mailbox(&mailbox, true, LONG_MS, play_every_pair, 0);
+        by_mailbox(&mailbox, true, LONG_MS, play_many_under_way, 0);
+    }
+}
+
+static void over_a_host_failures_reach_everybody_too(void **state)
+{
+    (void)state;
+    struct mailbox mailbox = mailbox_for(5);
+    by_mailbox(&mailbox, true, LONG_MS, play_too_large, 3);
+    by_mailbox(&mailbox, true, LONG_MS, play_abandon, 4);
+    by_mailbox(&mailbox, true, 200, play_silent, 1);
+    by_mailbox(&mailbox, true, 10, play_circle, 0);
+}
+
+/* What nobody can cancel stays allocated, and reachable from here. */
+static void *left_behind[MOST * MOST];
+static size_t left_behind_count;
+
+static int await_and_remember(void *context, size_t peer, void *bytes, size_t count, void **handle)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    int code = await_letter(context, peer, bytes, count, handle);
+    pthread_mutex_lock(&mutex);
+    left_behind[left_behind_count++ % (MOST * MOST)] = *handle;
+    pthread_mutex_unlock(&mutex);
+    return code;
+}
+
+static void a_host_without_cancel_will_do(void **state)
+{
+    (void)state;
+    struct mailbox mailbox = mailbox_for(2);
+    struct worker workers[2] = {{0}};
+    for (size_t i = 0; i < 2; i++) {
+        workers[i].place = (struct place){&mailbox, i};
+        struct syn_caller_transport host = {&workers[i].place, post_letter, await_and_remember,
+                                            test_letter, NULL};
+        assert_ok(syn_group_open_caller(&host, i, 2, NULL, &workers[i].group));
+    }
+    perform(workers, 2, play_every_pair, 0);
+    empty(&mailbox);
+}
+
+static const char *fails_to_send(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    struct syn_request requests[2] = {{0}};
+    char byte = 0;
+    if (syn_group_send(group, 1 - group->rank, &byte, 1, &requests[0]) == SYN_OK)
+        syn_group_receive(group, 1 - group->rank, &byte, 1, &requests[1]);
+    enum syn_status status = syn_group_wait(group, requests, 2);
+    return status == SYN_IO && strstr(syn_error_text(), "start_send returned 17") ? "" : "no error";
+}
+
+static void a_host_function_that_fails_is_told_with_its_code(void **state)
+{
+    (void)state;
+    for (int sends = 0; sends < 2; sends++) {
+        struct mailbox mailbox = mailbox_for(2);
+        mailbox.sends_left = sends;
+        by_mailbox(&mailbox, true, 200, fails_to_send, 0);
+    }
+}
+
+static void a_launcher_is_known_by_its_environment(void **state)
+{
+    (void)state;
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("PMIX_RANK");
+    unsetenv("PMI_RANK");
+    unsetenv("PMI_SIZE");
+    unsetenv("MV2_COMM_WORLD_SIZE");
+    assert_false(syn_group_under_mpi());
+    setenv("PMI_SIZE", "4", 1);
+    assert_true(syn_group_under_mpi());
+    unsetenv("PMI_SIZE");
+}
+
+static void every_transport_has_a_row(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"threads", "mpi", "caller"};
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(syn_transport_part(i)->name, names[i]);
+    assert_null(syn_transport_part(3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_of_threads_exchanges_messages_of_all_sizes),
+        cmocka_unit_test(threads_keep_the_order_of_many_messages_under_way),
+        cmocka_unit_test(wrong_peers_are_refused_and_leave_the_group_whole),
+        cmocka_unit_test(a_message_larger_than_the_room_breaks_the_group_of_threads),
+        cmocka_unit_test(a_silent_thread_is_named_by_all_others),
+        cmocka_unit_test(a_thread_that_gives_up_makes_all_others_fail_with_its_cause),
+        cmocka_unit_test(workers_that_wait_in_a_circle_find_out),
+        cmocka_unit_test(whoever_waits_is_not_silent),
+        cmocka_unit_test(groups_close_in_any_order_without_having_been_used),
+        cmocka_unit_test(impossible_groups_are_refused),
+        cmocka_unit_test(a_host_brings_every_pair_together),
+        cmocka_unit_test(over_a_host_failures_reach_everybody_too),
+        cmocka_unit_test(a_host_without_cancel_will_do),
+        cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),
+        cmocka_unit_test(a_launcher_is_known_by_its_environment),
+        cmocka_unit_test(every_transport_has_a_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

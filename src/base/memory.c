@@ -1,21 +1,36 @@
-/* Aligned, zeroed allocation with an overflow check. Large blocks are touched here rather than in the
- * first step, so that page faults are paid when a worker opens. */
+/* Aligned, zeroed allocation with an overflow check. Large blocks begin at a large page and ask for such pages
+ * where the system has them: a step walks several arrays at once, and small pages would cost it a fifth of its
+ * time in address translation. They are touched here rather than in the first step, so that page faults are
+ * paid when a worker opens. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/memory.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
 
 enum syn_status syn_allocate(size_t count, size_t size, void *pointer_to_result)
 {
-    if (size != 0 && count > (SIZE_MAX - SYN_ALIGNMENT) / size)
+    if (size != 0 && count > (SIZE_MAX - LARGE_PAGE) / size)
         return syn_fail(SYN_MEMORY, "cannot allocate %zu items of %zu bytes", count, size);
-    size_t bytes = (count * size + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
-    if (bytes == 0)
-        bytes = SYN_ALIGNMENT;
-    void *block = aligned_alloc(SYN_ALIGNMENT, bytes);
+    bool is_large = count * size >= 2 * LARGE_PAGE;
+    size_t alignment = is_large ? LARGE_PAGE : SYN_ALIGNMENT;
+    size_t bytes = round_up(count * size + (count * size == 0), alignment);
+    void *block = aligned_alloc(alignment, bytes);
     if (!block)
         return syn_fail(SYN_MEMORY, "cannot allocate %zu bytes", bytes);
+#ifdef MADV_HUGEPAGE
+    if (is_large)
+        (void)madvise(block, bytes, MADV_HUGEPAGE); /* advice: nothing is lost without it */
+#endif
     memset(block, 0, bytes);
     memcpy(pointer_to_result, &block, sizeof block);
     return SYN_OK;

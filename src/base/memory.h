@@ -2,6 +2,7 @@
 #ifndef SYN_BASE_MEMORY_H
 #define SYN_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"

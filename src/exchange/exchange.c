@@ -43,12 +43,14 @@ void syn_outcome_poison(struct syn_outcome *out, uint32_t entry)
 size_t syn_first_not_finite(const float *x, size_t count)
 {
     enum { BLOCK = 1024 };
-    const struct syn_kernels *kernels = syn_kernels();
-    uint32_t found[BLOCK];
+    uint32_t index[BLOCK];
+    float value[BLOCK];
     for (size_t at = 0; at < count; at += BLOCK) {
-        size_t block = count - at < BLOCK ? count - at : BLOCK;
-        if (kernels->scan(x + at, block, SYN_INFINITY_BITS - 1, (uint32_t)at, found) > 0)
-            return found[0];
+        struct syn_net net = {
+            .bar = SYN_INFINITY_BITS - 1, .first = (uint32_t)at, .index = index, .value = value};
+        syn_kernels()->scan(x + at, count - at < BLOCK ? count - at : BLOCK, &net);
+        if (net.caught > 0)
+            return index[0];
     }
     return count;
 }

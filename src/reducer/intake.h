@@ -1,5 +1,5 @@
-/* The way of a gradient to a list: residual.add and select.scan, block by block while a block is in cache,
- * then select.finish. One pass over memory. */
+/* The way of a gradient to a list: residual.add, which catches what the selection's net is cast for, block by
+ * block, then select.finish. One pass over memory. */
 #ifndef SYN_REDUCER_INTAKE_H
 #define SYN_REDUCER_INTAKE_H
 

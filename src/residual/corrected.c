@@ -4,12 +4,12 @@
  * in the direction it has just been moved. */
 #include "residual/residual.h"
 
-static uint32_t add(const struct syn_kernels *kernels, const struct syn_residual *before,
-                    const struct syn_residual *after, const float *gradient, float momentum,
-                    float scale, size_t count)
+static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
+                const struct syn_residual *after, const float *gradient, float momentum,
+                float scale, size_t count, bool past_caches, struct syn_net *net)
 {
-    return kernels->accumulate_velocity(after->unsent, after->velocity, before->unsent,
-                                        before->velocity, gradient, momentum, scale, count);
+    kernels->accumulate_velocity(after->unsent, after->velocity, before->unsent, before->velocity,
+                                 gradient, momentum, scale, count, past_caches, net);
 }
 
 static void keep(const struct syn_residual *residual, const struct syn_list *sent)

@@ -1,12 +1,12 @@
 /* Error feedback:  a = r + s*g;  the sent part leaves a;  the rest is the next r. */
 #include "residual/residual.h"
 
-static uint32_t add(const struct syn_kernels *kernels, const struct syn_residual *before,
-                    const struct syn_residual *after, const float *gradient, float momentum,
-                    float scale, size_t count)
+static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
+                const struct syn_residual *after, const float *gradient, float momentum,
+                float scale, size_t count, bool past_caches, struct syn_net *net)
 {
     (void)momentum;
-    return kernels->accumulate(after->unsent, before->unsent, gradient, scale, count);
+    kernels->accumulate(after->unsent, before->unsent, gradient, scale, count, past_caches, net);
 }
 
 static void keep(const struct syn_residual *residual, const struct syn_list *sent)

@@ -21,11 +21,12 @@ struct syn_residual_type {
     bool has_unsent;
     bool has_velocity;
 
-    /* after = before plus scale * gradient, over count entries. Returns the largest magnitude written.
+    /* after = before plus scale * gradient, over count entries, and the net over what is unsent then.
+     *   past_caches  as in kernels.h
      * (optional) Without it nothing is kept, and the gradient itself is what is selected from. */
-    uint32_t (*add)(const struct syn_kernels *kernels, const struct syn_residual *before,
-                    const struct syn_residual *after, const float *gradient, float momentum,
-                    float scale, size_t count);
+    void (*add)(const struct syn_kernels *kernels, const struct syn_residual *before,
+                const struct syn_residual *after, const float *gradient, float momentum,
+                float scale, size_t count, bool past_caches, struct syn_net *net);
 
     /* These entries were sent with these values, as the receivers will decode them. (optional) */
     void (*keep)(const struct syn_residual *residual, const struct syn_list *sent);

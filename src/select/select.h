@@ -1,5 +1,6 @@
-/* Which coordinates go. A selection sees the sums block by block, while they are in cache, and delivers a
- * sorted list at the end. Several lanes may scan ranges of their own at the same time. */
+/* Which coordinates go. A selection does not read the sums itself: it casts a net for each block of them, which
+ * catches the entries above its bar while they are being computed, and delivers a sorted list at the end.
+ * Several lanes may work on ranges of their own at the same time. */
 #ifndef SYN_SELECT_SELECT_H
 #define SYN_SELECT_SELECT_H
 
@@ -10,6 +11,7 @@
 #include <syncopate/reducer.h>
 
 #include "base/table.h"
+#include "tensor/kernels.h"
 #include "tensor/list.h"
 
 /* Most floats in one block. */
@@ -31,12 +33,16 @@ struct syn_select_type {
     /* A new pass begins, with at most limit picks, at this density. */
     void (*begin)(void *state, size_t limit, double density);
 
-    /* Look at sums[0 .. count-1], which are entries first, first + 1, ...; count <= SYN_BLOCK. Each lane's
-     * blocks come in ascending order, and lower lanes have lower entries. Lanes may run in parallel. */
-    void (*scan)(void *state, size_t lane, const float *sums, size_t first, size_t count);
+    /* A net for the lane's next block, of at most SYN_BLOCK entries: its bar, and where the catch goes.
+     * Each lane's blocks come in ascending order, and lower lanes have lower entries. Lanes may run in
+     * parallel. */
+    struct syn_net (*cast)(void *state, size_t lane);
+
+    /* That block has passed. */
+    void (*haul)(void *state, size_t lane, const struct syn_net *net);
 
     /* Deliver the picks.
-     *   sums    [size], all of them, as they were scanned
+     *   sums    [size], all of them, as they were computed
      *   picked  room for limit */
     void (*finish)(void *state, const float *sums, struct syn_list *picked);
 

@@ -24,7 +24,6 @@
 #define DEFAULT_DENSITY_MAX 0.25
 
 struct threshold {
-    const struct syn_kernels *kernels;
     size_t size;
     size_t limit;
     float tau;      /* of the pass under way or to come */
@@ -88,7 +87,6 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
 {
     struct threshold *made;
     SYN_TRY(syn_allocate(1, sizeof *made + lanes * sizeof made->lanes[0], &made));
-    made->kernels = syn_kernels();
     made->size = size;
     made->tau = (float)options->threshold;
     made->low = (float)options->threshold_low;
@@ -117,18 +115,20 @@ static void begin(void *state, size_t most, double density)
         threshold->lanes[i].count = 0;
 }
 
-static void scan(void *state, size_t lane, const float *sums, size_t first, size_t count)
+static struct syn_net cast(void *state, size_t lane)
 {
     struct threshold *threshold = state;
     struct syn_list *list = &threshold->lanes[lane];
-    if (list->count >= threshold->limit)
-        return;
     uint32_t bar = syn_magnitude(threshold->tau) - 1; /* above this is: at least tau */
-    size_t found =
-        threshold->kernels->scan(sums, count, bar, (uint32_t)first, list->index + list->count);
-    for (size_t i = list->count; i < list->count + found; i++)
-        list->value[i] = sums[list->index[i] - first];
-    list->count += found;
+    return (struct syn_net){.bar = list->count < threshold->limit ? bar : SYN_CATCH_NOTHING,
+                            .index = list->index + list->count,
+                            .value = list->value + list->count};
+}
+
+static void haul(void *state, size_t lane, const struct syn_net *net)
+{
+    struct threshold *threshold = state;
+    threshold->lanes[lane].count += net->caught;
 }
 
 static void finish(void *state, const float *sums, struct syn_list *picked)
@@ -173,7 +173,8 @@ const struct syn_select_type syn_select_threshold = {
     .limit = limit,
     .open = open_state,
     .begin = begin,
-    .scan = scan,
+    .cast = cast,
+    .haul = haul,
     .finish = finish,
     .threshold = last_threshold,
     .remember = remember,

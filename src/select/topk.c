@@ -91,20 +91,36 @@ static void begin(void *state, size_t most, double density)
     restart(topk, topk->guess);
 }
 
-static void scan(void *state, size_t lane_number, const float *sums, size_t first, size_t count)
+static struct syn_net cast(void *state, size_t lane_number)
 {
     struct topk *topk = state;
     struct lane *lane = &topk->lanes[lane_number];
     struct syn_list *list = &lane->list;
-    if (list->count > 2 * topk->limit || list->count + count > list->capacity) {
+    if (list->count > 2 * topk->limit || list->count + SYN_BLOCK > list->capacity) {
         uint32_t bar = syn_list_keep_largest(list, topk->limit, NULL);
         lane->bar = bar > lane->bar ? bar : lane->bar;
     }
-    size_t found =
-        topk->kernels->scan(sums, count, lane->bar, (uint32_t)first, list->index + list->count);
-    for (size_t i = list->count; i < list->count + found; i++)
-        list->value[i] = sums[list->index[i] - first];
-    list->count += found;
+    return (struct syn_net){
+        .bar = lane->bar, .index = list->index + list->count, .value = list->value + list->count};
+}
+
+static void haul(void *state, size_t lane_number, const struct syn_net *net)
+{
+    struct topk *topk = state;
+    topk->lanes[lane_number].list.count += net->caught;
+}
+
+/* All over again with one lane and no guess. */
+static void search_again(struct topk *topk, const float *sums)
+{
+    restart(topk, 0);
+    for (size_t at = 0; at < topk->size; at += SYN_BLOCK) {
+        size_t left = topk->size - at;
+        struct syn_net net = cast(topk, 0);
+        net.first = (uint32_t)at;
+        topk->kernels->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &net);
+        haul(topk, 0, &net);
+    }
 }
 
 static size_t found_in_all(const struct topk *topk)
@@ -144,11 +160,7 @@ static void finish(void *state, const float *sums, struct syn_list *picked)
     size_t found = found_in_all(topk);
     if (found < topk->limit && topk->guess > 0) {
         topk->margin = topk->margin * 2 < MOST_MARGIN ? topk->margin * 2 : MOST_MARGIN;
-        restart(topk, 0);
-        for (size_t at = 0; at < topk->size; at += SYN_BLOCK) {
-            size_t left = topk->size - at;
-            scan(topk, 0, sums + at, at, left < SYN_BLOCK ? left : SYN_BLOCK);
-        }
+        search_again(topk, sums);
     } else if (found > topk->limit + topk->limit / 2) {
         topk->margin = topk->margin * 0.9F > LEAST_MARGIN ? topk->margin * 0.9F : LEAST_MARGIN;
     }
@@ -171,7 +183,8 @@ const struct syn_select_type syn_select_topk = {
     .limit = limit,
     .open = open_state,
     .begin = begin,
-    .scan = scan,
+    .cast = cast,
+    .haul = haul,
     .finish = finish,
     .threshold = threshold,
     .close = close_state,

@@ -30,29 +30,38 @@ static inline float syn_from_magnitude(uint32_t bits)
     return x;
 }
 
+/* A bar that no magnitude is above. */
+#define SYN_CATCH_NOTHING 0x7fffffffU
+
+/* What a pass over entries catches on its way: those of magnitude above the bar, in ascending order. */
+struct syn_net {
+    uint32_t bar;    /* at most SYN_CATCH_NOTHING */
+    uint32_t first;  /* the number of the pass's entry 0 */
+    uint32_t *index; /* [caught], with room for all entries of the pass; likewise value */
+    float *value;
+    size_t caught;    /* so far */
+    uint32_t largest; /* the largest magnitude met so far, caught or not */
+};
+
 struct syn_kernels {
     const char *name;
 
-    /* sum[i] = kept[i] + scale * gradient[i]. Returns the largest magnitude among the sums.
-     * sum may be kept itself. */
-    uint32_t (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
-                           size_t count);
+    /* sum[i] = kept[i] + scale * gradient[i], and the net over the sums. sum may be kept itself.
+     *   past_caches  sum is too large to stay in the caches: write it past them */
+    void (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
+                       size_t count, bool past_caches, struct syn_net *net);
 
     /* velocity_out[i] = momentum * velocity[i] + scale * gradient[i];  sum[i] = kept[i] + velocity_out[i].
-     * Returns the largest magnitude among both. */
-    uint32_t (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
-                                    const float *velocity, const float *gradient, float momentum,
-                                    float scale, size_t count);
+     * The net is over the sums; its largest magnitude is that of both. */
+    void (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
+                                const float *velocity, const float *gradient, float momentum,
+                                float scale, size_t count, bool past_caches, struct syn_net *net);
 
-    /* Write base + i, ascending, for every i whose magnitude is above bar; return how many.
-     *   found  room for count */
-    size_t (*scan)(const float *x, size_t count, uint32_t bar, uint32_t base, uint32_t *found);
+    /* The net over x. */
+    void (*scan)(const float *x, size_t count, struct syn_net *net);
 
     /* sum[i] = a[i] + b[i]; returns the largest magnitude among the sums. sum may be a or b. */
     uint32_t (*add)(float *sum, const float *a, const float *b, size_t count);
-
-    /* Copy without filling the caches with what will not be read soon. */
-    void (*copy_past_cache)(float *to, const float *from, size_t count);
 
     /* To IEEE half precision, round to nearest even. Finite values beyond the largest half (65504) become
      * that one: error feedback keeps the rest. */

@@ -26,68 +26,172 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-VECTOR static uint32_t accumulate(float *sum, const float *kept, const float *gradient, float scale,
-                                  size_t count)
+/* Entries that are tested against the bar with one branch: hits are rare. */
+#define VECTORS 4
+#define RUN     (VECTORS * LANES)
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The net while a kernel works. */
+struct net_state {
+    __m256i bar;
+    __m256i largest;
+};
+
+VECTOR INLINE struct net_state open_net(const struct syn_net *net)
 {
-    __m256 s = _mm256_set1_ps(scale);
-    __m256i largest = _mm256_setzero_si256();
-    size_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        __m256 g = _mm256_mul_ps(s, _mm256_loadu_ps(gradient + i));
-        __m256 a = _mm256_add_ps(_mm256_loadu_ps(kept + i), g);
-        largest = _mm256_max_epi32(largest, magnitudes(a));
-        _mm256_storeu_ps(sum + i, a);
-    }
-    uint32_t rest =
-        syn_kernels_portable.accumulate(sum + i, kept + i, gradient + i, scale, count - i);
-    return larger(largest_lane(largest), rest);
+    struct net_state state = {_mm256_set1_epi32((int)net->bar),
+                              _mm256_set1_epi32((int)net->largest)};
+    return state;
 }
 
-VECTOR static uint32_t accumulate_velocity(float *sum, float *velocity_out, const float *kept,
-                                           const float *velocity, const float *gradient,
-                                           float momentum, float scale, size_t count)
+/* Out of the way of the loop: some entry of this run is above the bar. */
+VECTOR static __attribute__((noinline)) void haul(struct syn_net *net, size_t first, __m256i bar,
+                                                  const __m256 *x)
+{
+    _Alignas(32) float run[RUN];
+    uint32_t hits = 0;
+    for (int v = 0; v < VECTORS; v++) {
+        __m256i is_above = _mm256_cmpgt_epi32(magnitudes(x[v]), bar);
+        hits |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(is_above)) << (v * LANES);
+        _mm256_store_ps(run + v * LANES, x[v]);
+    }
+    for (; hits; hits &= hits - 1) {
+        uint32_t at = (uint32_t)__builtin_ctz(hits);
+        net->index[net->caught] = net->first + (uint32_t)first + at;
+        net->value[net->caught++] = run[at];
+    }
+}
+
+/* A run of entries from `first` on meets the net. */
+VECTOR INLINE void meet(struct syn_net *net, struct net_state *state, size_t first, const __m256 *x)
+{
+    __m256i peak = magnitudes(x[0]);
+    for (int v = 1; v < VECTORS; v++)
+        peak = _mm256_max_epi32(peak, magnitudes(x[v]));
+    state->largest = _mm256_max_epi32(state->largest, peak);
+    __m256i is_above = _mm256_cmpgt_epi32(peak, state->bar);
+    if (!_mm256_testz_si256(is_above, is_above))
+        haul(net, first, state->bar, x);
+}
+
+/* The rest of a pass, from entry i on, is the reference's. */
+VECTOR INLINE struct syn_net rest_of(struct syn_net *net, const struct net_state *state, size_t i)
+{
+    struct syn_net rest = *net;
+    rest.first += (uint32_t)i;
+    rest.largest = largest_lane(state->largest);
+    return rest;
+}
+
+static void take_rest(struct syn_net *net, const struct syn_net *rest)
+{
+    net->caught = rest->caught;
+    net->largest = rest->largest;
+}
+
+/* Past the caches only whole aligned vectors can be written. No fence follows: this thread sees its own
+ * stores, and another one gets to them through a lock, whose atomic instruction waits for them. */
+VECTOR INLINE void put(float *to, __m256 x, bool streams)
+{
+    if (streams)
+        _mm256_stream_ps(to, x);
+    else
+        _mm256_storeu_ps(to, x);
+}
+
+/* Compiled for both values of streams, which is constant in each; likewise below. */
+VECTOR INLINE void accumulate_as(float *sum, const float *kept, const float *gradient, float scale,
+                                 size_t count, bool streams, struct syn_net *net)
+{
+    __m256 s = _mm256_set1_ps(scale);
+    struct net_state state = open_net(net);
+    size_t i = 0;
+    for (; i + RUN <= count; i += RUN) {
+        __m256 a[VECTORS];
+        for (int v = 0; v < VECTORS; v++) {
+            size_t j = i + (size_t)v * LANES;
+            __m256 g = _mm256_mul_ps(s, _mm256_loadu_ps(gradient + j));
+            a[v] = _mm256_add_ps(_mm256_loadu_ps(kept + j), g);
+            put(sum + j, a[v], streams);
+        }
+        meet(net, &state, i, a);
+    }
+    struct syn_net rest = rest_of(net, &state, i);
+    syn_kernels_portable.accumulate(sum + i, kept + i, gradient + i, scale, count - i, false,
+                                    &rest);
+    take_rest(net, &rest);
+}
+
+static bool can_stream(const float *to)
+{
+    return (uintptr_t)to % 32 == 0;
+}
+
+VECTOR static void accumulate(float *sum, const float *kept, const float *gradient, float scale,
+                              size_t count, bool past_caches, struct syn_net *net)
+{
+    if (past_caches && can_stream(sum))
+        accumulate_as(sum, kept, gradient, scale, count, true, net);
+    else
+        accumulate_as(sum, kept, gradient, scale, count, false, net);
+}
+
+VECTOR INLINE void accumulate_velocity_as(float *sum, float *velocity_out, const float *kept,
+                                          const float *velocity, const float *gradient,
+                                          float momentum, float scale, size_t count, bool streams,
+                                          struct syn_net *net)
 {
     __m256 s = _mm256_set1_ps(scale);
     __m256 m = _mm256_set1_ps(momentum);
-    __m256i largest = _mm256_setzero_si256();
+    struct net_state state = open_net(net);
     size_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        __m256 g = _mm256_mul_ps(s, _mm256_loadu_ps(gradient + i));
-        __m256 u = _mm256_add_ps(_mm256_mul_ps(m, _mm256_loadu_ps(velocity + i)), g);
-        __m256 a = _mm256_add_ps(_mm256_loadu_ps(kept + i), u);
-        largest = _mm256_max_epi32(largest, _mm256_max_epi32(magnitudes(u), magnitudes(a)));
-        _mm256_storeu_ps(velocity_out + i, u);
-        _mm256_storeu_ps(sum + i, a);
-    }
-    uint32_t rest =
-        syn_kernels_portable.accumulate_velocity(sum + i, velocity_out + i, kept + i, velocity + i,
-                                                 gradient + i, momentum, scale, count - i);
-    return larger(largest_lane(largest), rest);
-}
-
-VECTOR static unsigned above(const float *x, __m256i bar)
-{
-    __m256i is_above = _mm256_cmpgt_epi32(magnitudes(_mm256_loadu_ps(x)), bar);
-    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(is_above));
-}
-
-/* Hits are rare, so 32 floats are tested with one branch. A bar of 2^31 or more cannot come: magnitudes are
- * below it, and the signed comparison is right for them. */
-VECTOR static size_t scan(const float *x, size_t count, uint32_t bar, uint32_t base,
-                          uint32_t *found)
-{
-    __m256i bars = _mm256_set1_epi32((int)bar);
-    size_t n = 0;
-    size_t i = 0;
-    for (; i + 4 * LANES <= count; i += 4 * LANES) {
-        uint32_t hits = above(x + i, bars) | above(x + i + 8, bars) << 8 |
-                        above(x + i + 16, bars) << 16 | above(x + i + 24, bars) << 24;
-        while (hits) {
-            found[n++] = base + (uint32_t)i + (uint32_t)__builtin_ctz(hits);
-            hits &= hits - 1;
+    for (; i + RUN <= count; i += RUN) {
+        __m256 a[VECTORS];
+        for (int v = 0; v < VECTORS; v++) {
+            size_t j = i + (size_t)v * LANES;
+            __m256 g = _mm256_mul_ps(s, _mm256_loadu_ps(gradient + j));
+            __m256 u = _mm256_add_ps(_mm256_mul_ps(m, _mm256_loadu_ps(velocity + j)), g);
+            a[v] = _mm256_add_ps(_mm256_loadu_ps(kept + j), u);
+            state.largest = _mm256_max_epi32(state.largest, magnitudes(u));
+            put(velocity_out + j, u, streams);
+            put(sum + j, a[v], streams);
         }
+        meet(net, &state, i, a);
     }
-    return n + syn_kernels_portable.scan(x + i, count - i, bar, base + (uint32_t)i, found + n);
+    struct syn_net rest = rest_of(net, &state, i);
+    syn_kernels_portable.accumulate_velocity(sum + i, velocity_out + i, kept + i, velocity + i,
+                                             gradient + i, momentum, scale, count - i, false,
+                                             &rest);
+    take_rest(net, &rest);
+}
+
+VECTOR static void accumulate_velocity(float *sum, float *velocity_out, const float *kept,
+                                       const float *velocity, const float *gradient, float momentum,
+                                       float scale, size_t count, bool past_caches,
+                                       struct syn_net *net)
+{
+    if (past_caches && can_stream(sum) && can_stream(velocity_out))
+        accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
+                               true, net);
+    else
+        accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
+                               false, net);
+}
+
+VECTOR static void scan(const float *x, size_t count, struct syn_net *net)
+{
+    struct net_state state = open_net(net);
+    size_t i = 0;
+    for (; i + RUN <= count; i += RUN) {
+        __m256 run[VECTORS];
+        for (int v = 0; v < VECTORS; v++)
+            run[v] = _mm256_loadu_ps(x + i + (size_t)v * LANES);
+        meet(net, &state, i, run);
+    }
+    struct syn_net rest = rest_of(net, &state, i);
+    syn_kernels_portable.scan(x + i, count - i, &rest);
+    take_rest(net, &rest);
 }
 
 VECTOR static uint32_t add(float *sum, const float *a, const float *b, size_t count)
@@ -101,18 +205,6 @@ VECTOR static uint32_t add(float *sum, const float *a, const float *b, size_t co
     }
     uint32_t rest = syn_kernels_portable.add(sum + i, a + i, b + i, count - i);
     return larger(largest_lane(largest), rest);
-}
-
-VECTOR static void copy_past_cache(float *to, const float *from, size_t count)
-{
-    size_t i = 0;
-    for (; i < count && ((uintptr_t)(to + i) % 32) != 0; i++)
-        to[i] = from[i];
-    for (; i + LANES <= count; i += LANES)
-        _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
-    for (; i < count; i++)
-        to[i] = from[i];
-    _mm_sfence();
 }
 
 VECTOR static void to_half(uint16_t *half, const float *x, size_t count)
@@ -147,7 +239,6 @@ const struct syn_kernels syn_kernels_avx2 = {
     .accumulate_velocity = accumulate_velocity,
     .scan = scan,
     .add = add,
-    .copy_past_cache = copy_past_cache,
     .to_half = to_half,
     .from_half = from_half,
 };

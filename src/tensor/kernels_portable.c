@@ -7,38 +7,44 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static uint32_t accumulate(float *sum, const float *kept, const float *gradient, float scale,
-                           size_t count)
+/* Entry i of the pass meets the net. */
+static void meet(struct syn_net *net, size_t i, float x)
 {
-    uint32_t largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum[i] = kept[i] + scale * gradient[i];
-        largest = larger(largest, syn_magnitude(sum[i]));
+    uint32_t magnitude = syn_magnitude(x);
+    net->largest = larger(net->largest, magnitude);
+    if (magnitude > net->bar) {
+        net->index[net->caught] = net->first + (uint32_t)i;
+        net->value[net->caught++] = x;
     }
-    return largest;
 }
 
-static uint32_t accumulate_velocity(float *sum, float *velocity_out, const float *kept,
-                                    const float *velocity, const float *gradient, float momentum,
-                                    float scale, size_t count)
+static void accumulate(float *sum, const float *kept, const float *gradient, float scale,
+                       size_t count, bool past_caches, struct syn_net *net)
 {
-    uint32_t largest = 0;
+    (void)past_caches;
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = kept[i] + scale * gradient[i];
+        meet(net, i, sum[i]);
+    }
+}
+
+static void accumulate_velocity(float *sum, float *velocity_out, const float *kept,
+                                const float *velocity, const float *gradient, float momentum,
+                                float scale, size_t count, bool past_caches, struct syn_net *net)
+{
+    (void)past_caches;
     for (size_t i = 0; i < count; i++) {
         velocity_out[i] = momentum * velocity[i] + scale * gradient[i];
         sum[i] = kept[i] + velocity_out[i];
-        largest = larger(largest, syn_magnitude(velocity_out[i]));
-        largest = larger(largest, syn_magnitude(sum[i]));
+        net->largest = larger(net->largest, syn_magnitude(velocity_out[i]));
+        meet(net, i, sum[i]);
     }
-    return largest;
 }
 
-static size_t scan(const float *x, size_t count, uint32_t bar, uint32_t base, uint32_t *found)
+static void scan(const float *x, size_t count, struct syn_net *net)
 {
-    size_t n = 0;
     for (size_t i = 0; i < count; i++)
-        if (syn_magnitude(x[i]) > bar)
-            found[n++] = base + (uint32_t)i;
-    return n;
+        meet(net, i, x[i]);
 }
 
 static uint32_t add(float *sum, const float *a, const float *b, size_t count)
@@ -49,11 +55,6 @@ static uint32_t add(float *sum, const float *a, const float *b, size_t count)
         largest = larger(largest, syn_magnitude(sum[i]));
     }
     return largest;
-}
-
-static void copy_past_cache(float *to, const float *from, size_t count)
-{
-    memcpy(to, from, count * sizeof *to);
 }
 
 /* Round-to-nearest-even by hand: shift the mantissa out, then look at what fell off. */
@@ -130,7 +131,6 @@ const struct syn_kernels syn_kernels_portable = {
     .accumulate_velocity = accumulate_velocity,
     .scan = scan,
     .add = add,
-    .copy_past_cache = copy_past_cache,
     .to_half = to_half,
     .from_half = from_half,
 };

@@ -1,5 +1,5 @@
-/* A group: the P workers that train one model, and this worker's place among them. How bytes travel between
- * them is decided here and nowhere else. */
+/* A group: the P workers that train one model, and this worker's place among them. How bytes
+ * travel between them is decided here and nowhere else. */
 #ifndef SYNCOPATE_GROUP_H
 #define SYNCOPATE_GROUP_H
 
@@ -27,19 +27,19 @@ extern const struct syn_settings_table syn_group_settings;
 
 /* Make a group of workers that are threads of this process.
  *   options  NULL: defaults
- *   groups   [workers]; groups[r] is the membership of worker r, to be used by one thread at a time and
- *            closed by syn_group_close(), in any order */
+ *   groups   [workers]; groups[r] is the membership of worker r, to be used by one thread at a
+ *            time and closed by syn_group_close(), in any order */
 enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_options *options,
                                        struct syn_group **groups);
 
 /* Join a group of MPI processes.
  *   communicator  points to an MPI_Comm, which is duplicated; NULL: all processes (MPI_COMM_WORLD)
  *   options       NULL: defaults
- * Collective over the communicator; blocks until all have joined, SYN_TIMEOUT if some do not. Initialises
- * MPI with MPI_THREAD_SERIALIZED if nobody has; in that case MPI is finalised when the process ends. A
- * host that initialised MPI itself did so at that level or above, else SYN_UNSUPPORTED; below
- * MPI_THREAD_MULTIPLE it makes no MPI call while a step is under way. SYN_UNSUPPORTED in a build
- * without MPI. */
+ * Collective over the communicator; blocks until all have joined, SYN_TIMEOUT if some do not.
+ * Initialises MPI with MPI_THREAD_SERIALIZED if nobody has; in that case MPI is finalised when
+ * the process ends. A host that initialised MPI itself did so at that level or above, else
+ * SYN_UNSUPPORTED; below MPI_THREAD_MULTIPLE it makes no MPI call while a step is under way.
+ * SYN_UNSUPPORTED in a build without MPI. */
 enum syn_status syn_group_open_mpi(const void *communicator,
                                    const struct syn_group_options *options,
                                    struct syn_group **group);
@@ -47,28 +47,30 @@ enum syn_status syn_group_open_mpi(const void *communicator,
 /* Whether this process was started by an MPI launcher, found out without calling MPI. */
 bool syn_group_under_mpi(void);
 
-/* Message passing that the host program brings. Messages between two workers arrive whole and in the order
- * of sending; a receive always asks for exactly the size that was sent. The library calls these from one
- * thread at a time, which need not be the opening one, and from nowhere else. Return 0 on success; anything
- * else fails the exchange on all workers. */
+/* Message passing that the host program brings. Messages between two workers arrive whole and in
+ * the order of sending; a receive always asks for exactly the size that was sent. The library
+ * calls these from one thread at a time, which need not be the opening one, and from nowhere
+ * else. Return 0 on success; anything else fails the exchange on all workers. A message that takes
+ * longer than timeout_ms to arrive counts as silence. */
 struct syn_caller_transport {
     void *context; /* handed to every function */
 
-    /* Begin to send count bytes to a peer and return at once; they stay unchanged until test says done.
-     * *handle is the caller's own name for what is under way. Never fewer than 1 byte. */
+    /* Begin to send count bytes to a peer and return at once; they stay unchanged until test
+     * says done. *handle is the caller's own name for what is under way. Never fewer than 1
+     * byte. */
     int (*start_send)(void *context, size_t peer, const void *bytes, size_t count, void **handle);
 
-    /* Begin to receive the peer's next message, which has count bytes. At most one is under way for each
-     * peer, and one always is: it may wait for as long as the group is open. */
+    /* Begin to receive the peer's next message, which has count bytes. At most one is under way
+     * for each peer, and it may be for as long as the group is open. */
     int (*start_receive)(void *context, size_t peer, void *bytes, size_t count, void **handle);
 
     /* Whether that send or receive is done; if it is, the handle is released. Does not block. */
     int (*test)(void *context, void *handle, bool *done);
 
-    /* (optional) Give up on what is under way and release its handle; its bytes are not touched any more.
-     * Called when a group closes or fails. Without it, such handles are never tested again, the host
-     * sees to it that their bytes are not touched any more, and closing a group leaks a few hundred bytes
-     * for each worker, in which messages might still arrive. */
+    /* (optional) Give up on what is under way and release its handle; its bytes are not touched
+     * any more. Called when a group closes or fails. Without it, such handles are never tested
+     * again, the host sees to it that their bytes are not touched any more, and closing a group
+     * leaks a few hundred bytes for each worker, in which messages might still arrive. */
     void (*cancel)(void *context, void *handle);
 };
 
@@ -89,7 +91,8 @@ size_t syn_group_size(const struct syn_group *group);
 /* "threads", "mpi" or "caller". */
 const char *syn_group_transport(const struct syn_group *group);
 
-/* Leave. Nothing may be under way on the group. Does not wait for the others. NULL is harmless. */
+/* Leave. Nothing may be under way on the group. Does not wait for the others; after a failure it
+ * may take up to 200 ms to tell them. NULL is harmless. */
 void syn_group_close(struct syn_group *group);
 
 #ifdef __cplusplus

@@ -1,12 +1,14 @@
 /* Workers joined by message passing that the host program brings.
  *
- * All that is asked of the host is a stream of messages between each two workers, whose sizes the receiver
- * knows: the least that any library offers. So every message of ours is two of theirs: a frame of fixed
- * size with kind and size, and a body of that size, left out when it is 0. Both are started at once, hence the
- * frame costs no extra round trip. Notices travel in the same stream, marked by their kind.
+ * All that is asked of the host is a stream of messages between each two workers, whose sizes
+ * the receiver knows: the least that any library offers. So every message of ours is two of
+ * theirs: a frame of fixed size with kind and size, and a body of that size, left out when it is
+ * 0. Both are started at once, hence the frame costs no extra round trip. Notices travel in the
+ * same stream, marked by their kind.
  *
- * One receive is always under way from each peer: of the next frame, or of the body that belongs to the
- * last one. Data that nobody has asked for yet stays with the host, and everything behind it too. */
+ * One receive is always under way from each peer: of the next frame, or of the body that belongs
+ * to the last one. Data that nobody has asked for yet stays with the host, and everything behind
+ * it too. */
 #include "transport/transport.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Memberships: making and leaving a group, and the table of transports. What a membership is used for is in
- * wait.c. */
+/* Memberships: making and leaving a group, and the table of transports. What a membership is
+ * used for is in wait.c. */
 #include "transport/transport.h"
 
 #include <stdlib.h>
@@ -75,7 +75,8 @@ void syn_group_close(struct syn_group *group)
 
 bool syn_group_under_mpi(void)
 {
-    /* Set by Open MPI, by MPICH and Intel MPI and Slurm's pmi2, by whatever speaks PMIx, by MVAPICH2. */
+    /* Set by Open MPI, by MPICH and Intel MPI and Slurm's pmi2, by whatever speaks PMIx, by
+     * MVAPICH2. */
     static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK",
                                         "MV2_COMM_WORLD_SIZE"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)

@@ -1,12 +1,13 @@
-/* Workers that are MPI processes. Non-blocking calls of MPI-3 only, on a communicator of our own: no call
- * in here waits inside MPI, because implementations spin while they wait, which starves the computation
- * when there are more processes than cores, and because a wait inside MPI has no time-out.
+/* Workers that are MPI processes. Non-blocking calls of MPI-3 only, on a communicator of our
+ * own: no call in here waits inside MPI, because implementations spin while they wait, which
+ * starves the computation when there are more processes than cores, and because a wait inside
+ * MPI has no time-out.
  *
  * Data and notices are told apart by tag. One receive for notices is always posted.
  *
- * MPI has no way to take back a send to somebody who never receives it. If that happens when a group
- * fails, this process makes no further MPI call, so that nothing touches buffers given back meanwhile, and
- * leaves MPI unfinalised; the launcher then ends the processes that hang. */
+ * MPI has no way to take back a send to somebody who never receives it. If that happens when a
+ * group fails, this process makes no further MPI call, so that nothing touches buffers given
+ * back meanwhile, and leaves MPI unfinalised; the launcher then ends the processes that hang. */
 #include "transport/transport.h"
 
 #include <limits.h>
@@ -20,8 +21,9 @@
 
 enum { TAG_DATA, TAG_NOTICE };
 
-/* How long a failing worker still gives its notices to go out, and how long its buffers to come free; and,
- * at the end of the process, the others to say their last words before the launcher ends them. */
+/* How long a failing worker still gives its notices to go out, and how long its buffers to come
+ * free; and, at the end of the process, the others to say their last words before the launcher
+ * ends them. */
 #define FLUSH_NS    INT64_C(200000000)
 #define FAREWELL_NS INT64_C(1000000000)
 
@@ -57,17 +59,24 @@ static enum syn_status failed(const char *what, int code)
     return syn_fail(SYN_IO, "%s: %s", what, text);
 }
 
+/* MPI's name for what is under way, as kept in a request: a pointer or a number, as MPI likes. */
+struct ticket {
+    MPI_Request under_way;
+};
+
+_Static_assert(sizeof(struct ticket) <= sizeof(void *), "it must fit into a request's handle");
+
 static void remember(struct syn_request *request, MPI_Request under_way)
 {
-    _Static_assert(sizeof under_way <= sizeof request->handles[0], "a handle of MPI's must fit");
-    memcpy(&request->handles[0], &under_way, sizeof under_way);
+    struct ticket ticket = {under_way};
+    memcpy(&request->handles[0], &ticket, sizeof ticket);
 }
 
 static MPI_Request recall(const struct syn_request *request)
 {
-    MPI_Request under_way;
-    memcpy(&under_way, &request->handles[0], sizeof under_way);
-    return under_way;
+    struct ticket ticket;
+    memcpy(&ticket, &request->handles[0], sizeof ticket);
+    return ticket.under_way;
 }
 
 /* Test until done, for that long at most. */
@@ -216,7 +225,8 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
     return listen_for_notices(own);
 }
 
-/* Whether all processes come to the end of theirs soon, so that MPI_Finalize() will not wait for ever. */
+/* Whether all processes come to the end of theirs soon, so that MPI_Finalize() will not wait for
+ * ever. */
 static bool all_come_to_the_end(void)
 {
     MPI_Request under_way = MPI_REQUEST_NULL;
@@ -240,8 +250,8 @@ static void finalize(void)
         MPI_Finalize();
 }
 
-/* A broken group's communicator is kept: messages for it may still be on their way, and MPI may give its
- * number to the next one made. */
+/* A broken group's communicator is kept: messages for it may still be on their way, and MPI may
+ * give its number to the next one made. */
 static void leave(struct syn_group *group)
 {
     struct membership *own = group->state;

@@ -1,4 +1,5 @@
-/* What stands in for mpi.c in a build without MPI: the row is there, and opening it says why it cannot be. */
+/* What stands in for mpi.c in a build without MPI: the row is there, and opening it says why it
+ * cannot be. */
 #include "transport/transport.h"
 
 enum syn_status syn_group_open_mpi(const void *communicator,

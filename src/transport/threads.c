@@ -1,10 +1,10 @@
-/* Workers that are threads of one process. A message is copied once, straight from the sender's bytes into
- * the receiver's: the first of the two to come leaves its request in the channel between them, the second
- * finds it there and copies, outside any lock. A mailbox that owns the bytes in between would need memory
- * without bound and a second copy.
+/* Workers that are threads of one process. A message is copied once, straight from the sender's
+ * bytes into the receiver's: the first of the two to come leaves its request in the channel
+ * between them, the second finds it there and copies, outside any lock. A mailbox that owns the
+ * bytes in between would need memory without bound and a second copy.
  *
- * Each worker has one mutex. It guards the channels that lead to that worker, its notices, and whether its
- * own requests are done. Nobody ever holds two of them. */
+ * Each worker has one mutex. It guards the channels that lead to that worker, its notices, and
+ * whether its own requests are done. Nobody ever holds two of them. */
 #include "transport/transport.h"
 
 #include <pthread.h>

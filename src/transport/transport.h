@@ -1,14 +1,16 @@
-/* Bytes between workers: what a transport must do, and what the rest of the library may ask of a group.
+/* Bytes between workers: what a transport must do, and what the rest of the library may ask of a
+ * group.
  *
- * Messages between two workers arrive whole and in order; there are no tags, because every worker runs the
- * same exchanges in the same order. One thread at a time uses a group: the opening one until the
- * communication thread starts, that one from then on.
+ * Messages between two workers arrive whole and in order; there are no tags, because every
+ * worker runs the same exchanges in the same order. One thread at a time uses a group: the
+ * opening one until the communication thread starts, that one from then on.
  *
- * No wait is for ever. A worker that has waited timeout_ms asks those it waits for whether they are there.
- * Whoever waits as well answers, and is given as long again. Whoever does not answer has fallen silent:
- * everybody is told, and everybody names that one, however long the chain of those who wait for those who
- * wait. A worker that fails for a reason of its own says so at once, and the others fail with its rank.
- * After that the group is broken: every later call returns the first failure. */
+ * No wait is for ever. A worker that has waited timeout_ms asks those it waits for whether they
+ * are there. Whoever waits as well answers, and is given as long again. Whoever does not answer
+ * has fallen silent: everybody is told, and everybody names that one, however long the chain of
+ * those who wait for those who wait. A worker that fails for a reason of its own says so at
+ * once, and the others fail with its rank. After that the group is broken: every later call
+ * returns the first failure. */
 #ifndef SYN_TRANSPORT_TRANSPORT_H
 #define SYN_TRANSPORT_TRANSPORT_H
 
@@ -21,8 +23,8 @@
 #include "base/status.h"
 #include "base/table.h"
 
-/* A send or a receive under way. Plain memory of the caller's, all zero before its first use; must stay in
- * place until it is done. */
+/* A send or a receive under way. Plain memory of the caller's, all zero before its first use;
+ * must stay in place until it is done. */
 struct syn_request {
     size_t peer;
     size_t count;   /* bytes to send; room to receive into; when done, bytes that came */
@@ -60,27 +62,27 @@ struct syn_transport_type {
     /* Begin and return at once. The request's peer, count and bytes are set, is_active too. */
     enum syn_status (*start)(struct syn_group *group, struct syn_request *request);
 
-    /* Set is_active to false and count to what came, if it is done. Does not block. A message larger than
-     * the room for it is SYN_FORMAT. */
+    /* Set is_active to false and count to what came, if it is done. Does not block. A message
+     * larger than the room for it is SYN_FORMAT. */
     enum syn_status (*test)(struct syn_group *group, struct syn_request *request);
 
-    /* Give up an active request of a broken group: afterwards nothing touches the request or its bytes,
-     * or, where that cannot be had, the process is about to end anyway. */
+    /* Give up an active request of a broken group: afterwards nothing touches the request or its
+     * bytes, or, where that cannot be had, the process is about to end anyway. */
     void (*cancel)(struct syn_group *group, struct syn_request *request);
 
     /* (optional) Sleep until something may have happened to a request or a notice, or until that
-     * moment. Without it, the waiting side sleeps by itself, from 20 us up to 1 ms. */
+     * moment. Without it, the waiting side rests by itself, as in syn_group_nap(). */
     void (*doze)(struct syn_group *group, int64_t until_ns);
 
-    /* Tell a peer, as well as it goes; does not block. An earlier notice of that kind that is still on its
-     * way to that peer makes this one superfluous. */
+    /* Tell a peer, as well as it goes; does not block. An earlier notice of that kind that is
+     * still on its way to that peer makes this one superfluous. */
     void (*tell)(struct syn_group *group, size_t peer, const struct syn_notice *notice);
 
     /* The next notice that has come, if any: *came says so. Does not block. */
     enum syn_status (*hear)(struct syn_group *group, struct syn_notice *notice, bool *came);
 
-    /* Release the transport's own part. State and group are freed by the caller; a transport that must not
-     * have its state freed sets it to NULL. */
+    /* Release the transport's own part. State and group are freed by the caller; a transport
+     * that must not have its state freed sets it to NULL. */
     void (*close)(struct syn_group *group);
 };
 
@@ -101,8 +103,9 @@ struct syn_group {
 /* Row number i of the table, or NULL. */
 const struct syn_part *syn_transport_part(size_t i);
 
-/* For transports: make a membership with that many zeroed bytes of state. Close it with syn_group_close(),
- * which calls the type's close; before the state is ready for that, with syn_group_free().
+/* For transports: make a membership with that many zeroed bytes of state. Close it with
+ * syn_group_close(), which calls the type's close; before the state is ready for that, with
+ * syn_group_free().
  *   options  NULL: defaults; checked here */
 enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank, size_t size,
                               const struct syn_group_options *options, size_t state_bytes,
@@ -110,8 +113,9 @@ enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank
 
 void syn_group_free(struct syn_group *group);
 
-/* For transports: a moment's sleep of one who has waited that long, an eighth of it within 20 us to 1 ms:
- * short waits stay short, and long ones leave the processor to others. */
+/* For transports: a moment's rest of one who has waited that long. It yields for 50 us, then
+ * sleeps for an eighth of the time waited, within 20 us to 1 ms: short waits stay short, and
+ * long ones leave the processor to others. */
 void syn_group_nap(int64_t waited_ns);
 
 /* Begin to send count bytes to a peer; they stay unchanged until the request is done.
@@ -123,13 +127,14 @@ enum syn_status syn_group_send(struct syn_group *group, size_t peer, const void 
 enum syn_status syn_group_receive(struct syn_group *group, size_t peer, void *bytes,
                                   size_t capacity, struct syn_request *request);
 
-/* Wait until all of these are done. Requests that were never started count as done. On failure all of them
- * are cancelled, the group is broken, and the cause names the worker at fault. Whatever was started must be
- * waited for, also after a failure, before its memory is given back. */
+/* Wait until all of these are done. Requests that were never started count as done. On failure
+ * all of them are cancelled, the group is broken, and the cause names the worker at fault.
+ * Whatever was started must be waited for, also after a failure, before its memory is given
+ * back. */
 enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requests, size_t count);
 
-/* Tell the others that this worker fails, so that nobody waits for it; the group is broken afterwards.
- * Does nothing if it is broken already. */
+/* Tell the others that this worker fails, so that nobody waits for it; the group is broken
+ * afterwards. Does nothing if it is broken already. */
 void syn_group_abandon(struct syn_group *group, enum syn_status status, const char *cause);
 
 #endif

@@ -1,7 +1,7 @@
 /* Transport over real MPI processes; every rank runs this program.
  *   mpi_transport        each play in turn, on a group of its own
- *   mpi_transport stuck  rank 1 falls silent for good while a large message is on its way to it; the others
- *                        name it and end, which makes the launcher end rank 1 */
+ *   mpi_transport stuck  rank 1 falls silent for good while a large message is on its way to it;
+ *                        the others name it and end, which makes the launcher end rank 1 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct scene {
 
 static const struct scene scenes[] = {
     {"every pair", play_every_pair, 60000, 1}, {"many under way", play_many_under_way, 60000, 1},
-    {"wrong peer", play_wrong_peer, 60000, 1}, {"late chain", play_late_chain, 400, 3},
+    {"wrong peer", play_wrong_peer, 60000, 1}, {"late chain", play_late_chain, 400, 4},
     {"too large", play_too_large, 60000, 2},   {"abandon", play_abandon, 60000, 2},
     {"silent", play_silent, 300, 2},           {"circle", play_circle, 100, 2},
 };

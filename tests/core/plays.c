@@ -1,5 +1,6 @@
-/* The plays. A failure of the library is never a cmocka failure here, because workers run on threads and in
- * processes that cmocka does not know: it is a text, which the test program reports. */
+/* The plays. A failure of the library is never a cmocka failure here, because workers run on
+ * threads and in processes that cmocka does not know: it is a text, which the test program
+ * reports. */
 #include "plays.h"
 
 #include <stdio.h>
@@ -25,9 +26,9 @@ static _Thread_local char complaint[SYN_ERROR_BYTES + 200];
 static void fill(unsigned char *bytes, size_t count, size_t from, size_t to, size_t i)
 {
     uint64_t word = 1 + from * 1000003 + to * 10007 + i * 101;
-    for (size_t at = 0; at < count; at++) {
+    for (size_t at = 0; at < count; at += sizeof word) {
         word = word * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        bytes[at] = (unsigned char)(word >> 56);
+        memcpy(bytes + at, &word, count - at < sizeof word ? count - at : sizeof word);
     }
 }
 
@@ -83,12 +84,13 @@ static const char *pile_up(struct syn_group *group, size_t peer, struct pile *pi
 {
     for (size_t round = 0; round < 2; round++)
         for (size_t i = 0; i < MANY; i++) {
-            fill(pile->out[i], i, group->rank, peer, i);
-            if ((round + group->rank + peer / 2) % 2)
+            if ((round + group->rank + peer / 2) % 2) {
                 EXPECT(syn_group_receive(group, peer, pile->in[i], MANY, &pile->receives[i]) ==
                        SYN_OK);
-            else
-                EXPECT(syn_group_send(group, peer, pile->out[i], i, &pile->sends[i]) == SYN_OK);
+                continue;
+            }
+            fill(pile->out[i], i, group->rank, peer, i);
+            EXPECT(syn_group_send(group, peer, pile->out[i], i, &pile->sends[i]) == SYN_OK);
         }
     return "";
 }

@@ -1,6 +1,6 @@
-/* Plays: what the workers of a group do in a test of transports, the same over threads, MPI and a host's
- * own message passing. Every worker calls the play with its membership, and each returns "" if all went
- * as promised, or else what did not, lent until its next play. */
+/* Plays: what the workers of a group do in a test of transports, the same over threads, MPI and
+ * a host's own message passing. Every worker calls the play with its membership, and each
+ * returns "" if all went as promised, or else what did not, lent until its next play. */
 #ifndef SYN_TEST_PLAYS_H
 #define SYN_TEST_PLAYS_H
 
@@ -30,8 +30,8 @@ play play_abandon;
 /* Everybody waits for a message and nobody sends one. */
 play play_circle;
 
-/* Each worker comes late, but none is waited for by somebody for as long as the time-out, though the last
- * of the chain waits longer than that. */
+/* Each worker comes late, but none is waited for by somebody for as long as the time-out, though
+ * the last of the chain waits longer than that. */
 play play_late_chain;
 
 #endif

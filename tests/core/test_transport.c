@@ -28,12 +28,20 @@ struct place {
     size_t rank;
 };
 
-/* Handles: a receive is one of these, a send is done at once and has none. */
-struct awaited {
+/* What is under way. Sends are done at once. */
+struct errand {
+    bool is_receive;
     size_t peer;
     void *bytes;
     size_t count;
 };
+
+static struct errand *errand_of(bool is_receive, size_t peer, void *bytes, size_t count)
+{
+    struct errand *errand = malloc(sizeof *errand);
+    *errand = (struct errand){is_receive, peer, bytes, count};
+    return errand;
+}
 
 static int post_letter(void *context, size_t peer, const void *bytes, size_t count, void **handle)
 {
@@ -50,30 +58,32 @@ static int post_letter(void *context, size_t peer, const void *bytes, size_t cou
     if (!is_refused)
         *end = letter;
     pthread_mutex_unlock(&place->mailbox->mutex);
-    if (is_refused)
+    if (is_refused) {
         free(letter);
-    *handle = NULL;
-    return is_refused ? 17 : 0;
+        return 17;
+    }
+    *handle = errand_of(false, peer, NULL, count);
+    return 0;
 }
 
 static int await_letter(void *context, size_t peer, void *bytes, size_t count, void **handle)
 {
     (void)context;
-    struct awaited *awaited = malloc(sizeof *awaited);
-    *awaited = (struct awaited){peer, bytes, count};
-    *handle = awaited;
+    *handle = errand_of(true, peer, bytes, count);
     return 0;
 }
 
 static int test_letter(void *context, void *handle, bool *done)
 {
     const struct place *place = context;
-    struct awaited *awaited = handle;
+    struct errand *errand = handle;
     *done = true;
-    if (!awaited)
+    if (!errand->is_receive) {
+        free(errand);
         return 0;
+    }
     pthread_mutex_lock(&place->mailbox->mutex);
-    struct letter **box = &place->mailbox->boxes[awaited->peer][place->rank];
+    struct letter **box = &place->mailbox->boxes[errand->peer][place->rank];
     struct letter *letter = *box;
     if (letter)
         *box = letter->next;
@@ -81,11 +91,11 @@ static int test_letter(void *context, void *handle, bool *done)
     *done = letter != NULL;
     if (!letter)
         return 0;
-    int wrong = letter->size == awaited->count ? 0 : 1;
+    int wrong = letter->size == errand->count ? 0 : 1;
     if (!wrong)
-        memcpy(awaited->bytes, letter->bytes, letter->size);
+        memcpy(errand->bytes, letter->bytes, letter->size);
     free(letter);
-    free(awaited);
+    free(errand);
     return wrong;
 }
 
@@ -149,15 +159,14 @@ static void on_threads(size_t count, uint64_t timeout_ms, play *what, size_t act
     perform(workers, count, what, actor);
 }
 
-static void by_mailbox(struct mailbox *mailbox, bool has_cancel, uint64_t timeout_ms, play *what,
-                       size_t actor)
+static void by_mailbox(struct mailbox *mailbox, uint64_t timeout_ms, play *what, size_t actor)
 {
     struct worker workers[MOST] = {{0}};
     struct syn_group_options options = {.timeout_ms = timeout_ms};
     for (size_t i = 0; i < mailbox->workers; i++) {
         workers[i].place = (struct place){mailbox, i};
         struct syn_caller_transport host = {&workers[i].place, post_letter, await_letter,
-                                            test_letter, has_cancel ? cancel_letter : NULL};
+                                            test_letter, cancel_letter};
         assert_ok(syn_group_open_caller(&host, i, mailbox->workers, &options, &workers[i].group));
         assert_string_equal(syn_group_transport(workers[i].group), "caller");
     }
@@ -231,7 +240,7 @@ static void workers_that_wait_in_a_circle_find_out(void **state)
 static void whoever_waits_is_not_silent(void **state)
 {
     (void)state;
-    on_threads(3, 400, play_late_chain, 0);
+    on_threads(4, 400, play_late_chain, 0);
 }
 
 static void groups_close_in_any_order_without_having_been_used(void **state)
@@ -268,8 +277,8 @@ static void a_host_brings_every_pair_together(void **state)
     (void)state;
     for (size_t i = 0; i < CREWS; i++) {
         struct mailbox mailbox = mailbox_for(crews[i]);
-        by_mailbox(&mailbox, true, LONG_MS, play_every_pair, 0);
-        by_mailbox(&mailbox, true, LONG_MS, play_many_under_way, 0);
+        by_mailbox(&mailbox, LONG_MS, play_every_pair, 0);
+        by_mailbox(&mailbox, LONG_MS, play_many_under_way, 0);
     }
 }
 
@@ -277,10 +286,10 @@ static void over_a_host_failures_reach_everybody_too(void **state)
 {
     (void)state;
     struct mailbox mailbox = mailbox_for(5);
-    by_mailbox(&mailbox, true, LONG_MS, play_too_large, 3);
-    by_mailbox(&mailbox, true, LONG_MS, play_abandon, 4);
-    by_mailbox(&mailbox, true, 200, play_silent, 1);
-    by_mailbox(&mailbox, true, 10, play_circle, 0);
+    by_mailbox(&mailbox, LONG_MS, play_too_large, 3);
+    by_mailbox(&mailbox, LONG_MS, play_abandon, 4);
+    by_mailbox(&mailbox, 200, play_silent, 1);
+    by_mailbox(&mailbox, 10, play_circle, 0);
 }
 
 /* What nobody can cancel stays allocated, and reachable from here. */
@@ -329,7 +338,7 @@ static void a_host_function_that_fails_is_told_with_its_code(void **state)
     for (int sends = 0; sends < 2; sends++) {
         struct mailbox mailbox = mailbox_for(2);
         mailbox.sends_left = sends;
-        by_mailbox(&mailbox, true, 200, fails_to_send, 0);
+        by_mailbox(&mailbox, 200, fails_to_send, 0);
     }
 }
 
@@ -345,6 +354,22 @@ static void a_launcher_is_known_by_its_environment(void **state)
     setenv("PMI_SIZE", "4", 1);
     assert_true(syn_group_under_mpi());
     unsetenv("PMI_SIZE");
+}
+
+#ifdef SYNCOPATE_HAS_MPI
+static const bool has_mpi = true;
+#else
+static const bool has_mpi = false;
+#endif
+
+static void a_build_without_mpi_says_so(void **state)
+{
+    (void)state;
+    if (has_mpi)
+        skip();
+    struct syn_group *group;
+    assert_status(SYN_UNSUPPORTED, syn_group_open_mpi(NULL, NULL, &group));
+    assert_non_null(strstr(syn_error_text(), "has no MPI"));
 }
 
 static void every_transport_has_a_row(void **state)
@@ -374,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_host_without_cancel_will_do),
         cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),
         cmocka_unit_test(a_launcher_is_known_by_its_environment),
+        cmocka_unit_test(a_build_without_mpi_says_so),
         cmocka_unit_test(every_transport_has_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,198 @@
+/* The steps of a scenario, and the list of those that every contract test runs. */
+#include "scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/random.h>
+#include <syncopate/recipe.h>
+
+#include "base/hash.h"
+
+/* Odd sizes, a one-element tensor, an empty one. */
+static const size_t default_tensors[] = {500, 1, 0, 301, 201, SIZE_MAX};
+static const size_t one_element[] = {1, SIZE_MAX};
+static const size_t nothing[] = {0, SIZE_MAX};
+
+#define FEEDBACK                                                                                   \
+    {                                                                                              \
+        "residual", "feedback"                                                                     \
+    }
+#define NO_MOMENT                                                                                  \
+    {                                                                                              \
+        "momentum", "0"                                                                            \
+    }
+
+/* Momentum is zero where the residual is corrected: with it, what is handed over is not the sum of gradients. */
+const struct scenario all_scenarios[] = {
+    {.name = "ssgd", .recipe = "ssgd"},
+    {.name = "ssgd f16", .recipe = "ssgd", .settings = {FEEDBACK, {"values", "f16"}}},
+    {.name = "ssgd in buckets", .recipe = "ssgd", .settings = {{"bucket_bytes", "900"}}},
+    {.name = "ssgd of one", .recipe = "ssgd", .tensors = one_element},
+    {.name = "ssgd of nothing", .recipe = "ssgd", .tensors = nothing},
+    {.name = "topk", .recipe = "topk", .settings = {{"density", "0.02"}}},
+    {.name = "topk raw", .recipe = "topk", .settings = {{"density", "0.02"}, {"indices", "raw"}}},
+    {.name = "topk bitmap f16",
+     .recipe = "topk",
+     .settings = {{"density", "0.1"}, {"indices", "bitmap"}, {"values", "f16"}}},
+    {.name = "topk sign", .recipe = "topk", .settings = {{"density", "0.02"}, {"values", "sign"}}},
+    {.name = "topk of all", .recipe = "topk", .settings = {{"density", "1"}}},
+    {.name = "topk of one", .recipe = "topk", .tensors = one_element},
+    {.name = "topk of nothing", .recipe = "topk", .tensors = nothing},
+    {.name = "topk of zeros", .recipe = "topk", .gradients = ZEROS},
+    {.name = "topk of equals",
+     .recipe = "topk",
+     .settings = {{"density", "0.02"}},
+     .gradients = EQUAL},
+    {.name = "topk in buckets",
+     .recipe = "topk",
+     .settings = {{"density", "0.02"}, {"bucket_bytes", "900"}, {"threads", "2"}}},
+    {.name = "gtopk", .recipe = "gtopk", .settings = {{"density", "0.02"}, NO_MOMENT}},
+    {.name = "gtopk owner",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"putback", "owner"}}},
+    {.name = "gtopk merger",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"putback", "merger"}}},
+    {.name = "gtopk f16",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"values", "f16"}}},
+    {.name = "gtopk of all", .recipe = "gtopk", .settings = {{"density", "1"}, NO_MOMENT}},
+    {.name = "gtopk of one", .recipe = "gtopk", .settings = {NO_MOMENT}, .tensors = one_element},
+    {.name = "gtopk of zeros", .recipe = "gtopk", .settings = {NO_MOMENT}, .gradients = ZEROS},
+    {.name = "gtopk of equals",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, NO_MOMENT},
+     .gradients = EQUAL},
+    {.name = "gtopk of integers",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.05"}, FEEDBACK},
+     .gradients = TINY_INTEGERS},
+    {.name = "gtopk in buckets",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, NO_MOMENT, {"bucket_bytes", "900"}}},
+    {.name = "gtopk-tree",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, NO_MOMENT, {"exchange", "gtopk-tree"}}},
+    {.name = "gtopk-tree f16",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, NO_MOMENT, {"exchange", "gtopk-tree"}, {"values", "f16"}}},
+    {.name = "gtopk of thresholds",
+     .recipe = "gtopk",
+     .settings = {FEEDBACK, {"select", "threshold"}, {"threshold", "2"}}},
+    {.name = "strom", .recipe = "strom", .settings = {{"density", "0.02"}}, .scale = 0.01F},
+    {.name = "strom fixed",
+     .recipe = "strom",
+     .settings = {{"threshold_mode", "fixed"}, {"threshold", "0.03"}},
+     .scale = 0.01F},
+    {.name = "strom band",
+     .recipe = "strom",
+     .settings = {{"threshold_mode", "band"}, {"threshold", "0.03"}, {"bucket_bytes", "900"}},
+     .scale = 0.01F},
+    {.name = "strom of zeros", .recipe = "strom", .gradients = ZEROS},
+    {.name = NULL},
+};
+
+void scenario_gradient(enum gradients kind, size_t rank, size_t step, float *gradient, size_t size)
+{
+    struct syn_random random;
+    syn_random_start(&random, 1000 * step + rank, (uint64_t)kind);
+    for (size_t i = 0; i < size; i++) {
+        float normal = syn_random_normal(&random);
+        float values[GRADIENTS] = {[RANDOM] = normal,
+                                   [ZEROS] = 0,
+                                   [EQUAL] = normal < 0 ? -1 : 1,
+                                   [TINY_INTEGERS] = (float)(int)normal};
+        gradient[i] = values[kind];
+    }
+}
+
+enum syn_status scenario_options(const struct scenario *scenario,
+                                 struct syn_reducer_options *options)
+{
+    syn_reducer_defaults(options);
+    enum syn_status status = syn_recipe_apply(scenario->recipe, options);
+    for (size_t i = 0; i < 8 && scenario->settings[i][0] && status == SYN_OK; i++)
+        status = syn_settings_set(&syn_reducer_settings, options, scenario->settings[i][0],
+                                  scenario->settings[i][1]);
+    return status;
+}
+
+enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layout)
+{
+    enum syn_status status = syn_layout_new(layout);
+    for (size_t i = 0; tensors[i] != SIZE_MAX && status == SYN_OK; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%zu", i);
+        status = syn_layout_add(*layout, name, tensors[i]);
+    }
+    return status;
+}
+
+static enum syn_status one_step(const struct scenario *scenario, struct syn_reducer *reducer,
+                                size_t rank, size_t number, float *gradient, float *dense,
+                                struct report *report)
+{
+    struct syn_step step = syn_reducer_step(reducer);
+    struct syn_ticket ticket;
+    struct syn_merged merged;
+    step.scale = scenario->scale != 0 ? scenario->scale : 1;
+    scenario_gradient(scenario->gradients, rank, number, gradient, report->size);
+    enum syn_status status = syn_reducer_begin(reducer, gradient, &step, &ticket);
+    if (status == SYN_OK)
+        status = syn_reducer_wait(reducer, ticket, &merged);
+    if (status != SYN_OK)
+        return status;
+    syn_merged_to_dense(&merged, dense, report->size);
+    report->hash = syn_hash(report->hash, dense, report->size * sizeof *dense);
+    report->bytes_out += merged.cost.bytes_out;
+    if (merged.cost.selected > report->most_selected)
+        report->most_selected = (size_t)merged.cost.selected;
+    for (size_t i = 0; i < report->size; i++) {
+        report->handed[i] += (double)step.scale * (double)gradient[i];
+        report->applied[i] += (double)dense[i];
+    }
+    return SYN_OK;
+}
+
+void scenario_play(const struct scenario *scenario, struct syn_group *group, struct report *report)
+{
+    struct syn_reducer_options options;
+    struct syn_layout *layout = NULL;
+    struct syn_reducer *reducer = NULL;
+    memset(report, 0, sizeof *report);
+    report->status = scenario_options(scenario, &options);
+    if (report->status == SYN_OK)
+        report->status =
+            scenario_layout(scenario->tensors ? scenario->tensors : default_tensors, &layout);
+    if (report->status == SYN_OK)
+        report->status = syn_reducer_open(group, layout, &options, &reducer);
+    if (report->status == SYN_OK) {
+        size_t size = report->size = syn_layout_size(layout);
+        float *gradient = calloc(size + 1, sizeof *gradient);
+        float *dense = calloc(size + 1, sizeof *dense);
+        report->handed = calloc(size + 1, sizeof *report->handed);
+        report->applied = calloc(size + 1, sizeof *report->applied);
+        report->residual = calloc(size + 1, sizeof *report->residual);
+        size_t steps = scenario->steps ? scenario->steps : 50;
+        for (size_t i = 0; i < steps && report->status == SYN_OK; i++)
+            report->status =
+                one_step(scenario, reducer, syn_group_rank(group), i, gradient, dense, report);
+        if (syn_reducer_residual(reducer))
+            memcpy(report->residual, syn_reducer_residual(reducer), size * sizeof(float));
+        free(gradient);
+        free(dense);
+    }
+    if (report->status != SYN_OK)
+        snprintf(report->cause, sizeof report->cause, "%s", syn_error_text());
+    syn_reducer_close(reducer);
+    syn_layout_free(layout);
+}
+
+void report_free(struct report *report)
+{
+    free(report->handed);
+    free(report->applied);
+    free(report->residual);
+}

@@ -1,0 +1,55 @@
+/* A run of the reducer that any worker can play, on threads or under MPI: the same steps on made-up gradients,
+ * with an account of what went in, what came out and what is left. */
+#ifndef SYN_TEST_SCENARIO_H
+#define SYN_TEST_SCENARIO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/reducer.h>
+
+/* Kinds of gradients. */
+enum gradients { RANDOM, ZEROS, EQUAL, TINY_INTEGERS, GRADIENTS };
+
+struct scenario {
+    const char *name;
+    const char *recipe;
+    const char *settings[8][2]; /* over the recipe's, up to the first without a name */
+    float scale;                /* of each step; 0: 1 */
+    enum gradients gradients;
+    size_t steps;
+    const size_t *tensors; /* sizes, up to the first SIZE_MAX; NULL: a default set of 1003 in all */
+};
+
+/* What became of it on one worker. Arrays are owned; release with report_free(). */
+struct report {
+    enum syn_status status;
+    char cause[512];
+    size_t size;
+    uint64_t hash;      /* of all sums delivered */
+    double *handed;     /* [size] scale * all gradients of this worker */
+    double *applied;    /* [size] all sums delivered */
+    float *residual;    /* [size] what is left; zeros if nothing is kept */
+    uint64_t bytes_out; /* over all steps */
+    size_t most_selected;
+};
+
+/* Every scenario that contract tests run; ends with one without a name. */
+extern const struct scenario all_scenarios[];
+
+/* Fill worker rank's gradient of a step. */
+void scenario_gradient(enum gradients kind, size_t rank, size_t step, float *gradient, size_t size);
+
+/* The options of a scenario. */
+enum syn_status scenario_options(const struct scenario *scenario,
+                                 struct syn_reducer_options *options);
+
+/* A layout of tensors of these sizes. */
+enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layout);
+
+/* Play it as this worker. Never fails itself: the report tells. */
+void scenario_play(const struct scenario *scenario, struct syn_group *group, struct report *report);
+
+void report_free(struct report *report);
+
+#endif

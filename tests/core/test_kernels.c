@@ -1,0 +1,132 @@
+/* Kernels: the vector set gives the reference's bits on every input, and the reference is right. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/random.h>
+
+#include "tensor/kernels.h"
+
+#define MOST 1100
+
+struct data {
+    float a[MOST + 3], b[MOST + 3], c[MOST + 3];
+};
+
+/* Normal numbers mixed with everything that may go wrong. */
+static void fill(struct data *data, uint64_t seed, bool with_extremes)
+{
+    static const float extremes[] = {0,        -0.0F,    1e-45F,   -1e-40F,   1.1754944e-38F,
+                                     3.4e38F,  -3.4e38F, INFINITY, -INFINITY, NAN,
+                                     65504.0F, 65520.0F, 65519.9F, 6e-8F,     -6e-5F};
+    struct syn_random random;
+    float *arrays[] = {data->a, data->b, data->c};
+    syn_random_start(&random, seed, 0);
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < MOST + 3; i++) {
+            arrays[k][i] = syn_random_normal(&random);
+            if (with_extremes && syn_random_below(&random, 4) == 0)
+                arrays[k][i] = extremes[syn_random_below(&random, 15)];
+        }
+}
+
+struct result {
+    float sum[MOST + 3], velocity[MOST + 3], value[MOST];
+    uint32_t index[MOST];
+    uint16_t half[MOST];
+    float whole[MOST];
+    size_t caught;
+    uint32_t largest;
+};
+
+static void run_all(const struct syn_kernels *kernels, const struct data *data, size_t offset,
+                    size_t count, uint32_t bar, bool streams, struct result *out)
+{
+    memset(out, 0, sizeof *out);
+    const float *a = data->a + offset;
+    const float *b = data->b + offset;
+    struct syn_net net = {.bar = bar, .first = 7, .index = out->index, .value = out->value};
+    kernels->accumulate(out->sum + offset, a, b, 0.3F, count, streams, &net);
+    net.caught = 0;
+    kernels->accumulate_velocity(out->sum + offset, out->velocity + offset, a, b, data->c + offset,
+                                 0.9F, 1.7F, count, streams, &net);
+    net.caught = 0;
+    kernels->scan(a, count, &net);
+    out->caught = net.caught;
+    out->largest = net.largest;
+    kernels->add(out->sum + offset, out->sum + offset, b, count);
+    kernels->to_half(out->half, a, count);
+    kernels->from_half(out->whole, out->half, count);
+}
+
+static void vector_and_portable_kernels_give_the_same_bits(void **state)
+{
+    (void)state;
+    const struct syn_kernels *vector = syn_kernels_vector();
+    if (!vector)
+        skip();
+    static const size_t counts[] = {0, 1, 7, 8, 31, 32, 33, 63, 64, 100, 1024, MOST};
+    static const uint32_t bars[] = {0, 0x3f800000U, SYN_INFINITY_BITS - 1, SYN_CATCH_NOTHING};
+    struct data *data = calloc(1, sizeof *data);
+    struct result *one = calloc(1, sizeof *one);
+    struct result *two = calloc(1, sizeof *two);
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        fill(data, seed, seed % 2 == 1);
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            size_t offset = seed % 3;
+            uint32_t bar = bars[(seed + i) % 4];
+            run_all(vector, data, offset, counts[i], bar, i % 2 == 0, one);
+            run_all(&syn_kernels_portable, data, offset, counts[i], bar, false, two);
+            assert_memory_equal(one, two, sizeof *one);
+        }
+    }
+    free(data);
+    free(one);
+    free(two);
+}
+
+static void halves_round_to_nearest_even_and_stop_at_65504(void **state)
+{
+    (void)state;
+    static const struct {
+        float x;
+        uint16_t half;
+    } cases[] = {
+        {1.0F, 0x3c00},           {-2.0F, 0xc000},          {65504.0F, 0x7bff},
+        {1e30F, 0x7bff},          {-1e30F, 0xfbff},         {INFINITY, 0x7c00},
+        {0x1p-24F, 0x0001},       {0x1p-25F, 0x0000},       {0x1.8p-25F, 0x0001},
+        {1.00048828125F, 0x3c00}, {1.00146484375F, 0x3c02}, {0x1p-14F, 0x0400},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint16_t half;
+        syn_kernels_portable.to_half(&half, &cases[i].x, 1);
+        assert_int_equal(half, cases[i].half);
+    }
+}
+
+static void every_half_survives_the_way_to_float_and_back(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        uint16_t half = (uint16_t)bits;
+        uint16_t back;
+        float x;
+        if ((bits & 0x7c00) == 0x7c00)
+            continue;
+        syn_kernels_portable.from_half(&x, &half, 1);
+        syn_kernels_portable.to_half(&back, &x, 1);
+        assert_int_equal(back, half);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vector_and_portable_kernels_give_the_same_bits),
+        cmocka_unit_test(halves_round_to_nearest_even_and_stop_at_65504),
+        cmocka_unit_test(every_half_survives_the_way_to_float_and_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -82,7 +82,14 @@ enum syn_status syn_group_open_caller(const struct syn_caller_transport *transpo
                                       size_t workers, const struct syn_group_options *options,
                                       struct syn_group **group);
 
-/* This worker's number, 0 to syn_group_size() - 1. */
+/* Make the last `servers` members of the group parameter servers; the others are its workers. Each member says
+ * the same, before it opens anything on the group. SYN_INVALID if no worker would be left. */
+enum syn_status syn_group_appoint(struct syn_group *group, size_t servers);
+
+/* Number of parameter servers, 0 unless appointed. Their ranks follow the workers'. */
+size_t syn_group_servers(const struct syn_group *group);
+
+/* This member's number: 0 to syn_group_size() - 1 for workers, from there on for servers. */
 size_t syn_group_rank(const struct syn_group *group);
 
 /* P, the number of workers. */

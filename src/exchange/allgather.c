@@ -22,7 +22,7 @@ struct allgather {
 
 static size_t merged_most(const struct syn_exchange_setup *setup)
 {
-    size_t workers = setup->group->size;
+    size_t workers = setup->group->workers;
     return setup->limit < setup->size / workers ? setup->limit * workers : setup->size;
 }
 
@@ -47,7 +47,7 @@ static void close_state(void *state)
 
 static enum syn_status allocate(struct allgather *all, const struct syn_exchange_setup *setup)
 {
-    size_t workers = setup->group->size;
+    size_t workers = setup->group->workers;
     size_t bound = syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size);
     all->group = setup->group;
     all->packet_room = (bound + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
@@ -74,7 +74,7 @@ static enum syn_status open_state(const struct syn_exchange_setup *setup, void *
 static enum syn_status swap_all(struct allgather *all, const struct syn_contribution *in)
 {
     struct syn_group *group = all->group;
-    size_t workers = group->size;
+    size_t workers = group->workers;
     enum syn_status status = SYN_OK;
     memset(all->requests, 0, 2 * workers * sizeof *all->requests);
     for (size_t i = 1; i < workers && status == SYN_OK; i++) {
@@ -139,7 +139,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     out->dropped.count = 0;
     SYN_TRY(swap_all(all, in));
     enum syn_status status = SYN_OK;
-    for (size_t peer = 0; peer < all->group->size && status == SYN_OK; peer++)
+    for (size_t peer = 0; peer < all->group->workers && status == SYN_OK; peer++)
         status = add_packet(all, in, peer, out);
     collect(all, in->about.size, &out->merged);
     size_t bad = syn_first_not_finite(out->merged.value, out->merged.count);

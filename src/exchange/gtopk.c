@@ -48,7 +48,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 {
     struct syn_merge *merge = state;
     size_t rank = merge->setup.group->rank;
-    size_t workers = merge->setup.group->size;
+    size_t workers = merge->setup.group->workers;
     size_t inner = largest_power_of_two(workers);
     syn_merge_begin(merge, in, out);
     if (rank >= inner) {

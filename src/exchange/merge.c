@@ -10,7 +10,7 @@
 static size_t rounds(const struct syn_exchange_setup *setup)
 {
     size_t count = 1;
-    while ((size_t)1 << count < setup->group->size)
+    while ((size_t)1 << count < setup->group->workers)
         count++;
     return count;
 }

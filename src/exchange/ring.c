@@ -7,14 +7,14 @@
  *
  * Values of 16 bits round at every hop. A worker rounds each chunk exactly once, either when it passes its
  * partial sum on or as the owner of the whole sum; the difference goes back to that worker. */
-#include "exchange/exchange.h"
+#include "exchange/ring.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "tensor/kernels.h"
 
-struct ring {
+struct syn_ring {
     struct syn_group *group;
     const struct syn_kernels *kernels;
     bool is_exact;
@@ -22,49 +22,57 @@ struct ring {
     void *going;  /* [largest chunk] to the right, half; unused if exact */
 };
 
-/* Where a chunk lies. */
-struct chunk {
-    size_t first;
-    size_t count;
-};
-
-static struct chunk chunk_of(const struct ring *ring, size_t size, size_t number)
+static struct syn_chunk chunk_of(const struct syn_ring *ring, size_t size, size_t number)
 {
-    size_t workers = ring->group->size;
+    size_t workers = ring->group->workers;
     number %= workers;
     /* In 64 bits: size * number may pass 2^32 on small machines. */
     uint64_t first = (uint64_t)size * number / workers;
     uint64_t end = (uint64_t)size * (number + 1) / workers;
-    return (struct chunk){(size_t)first, (size_t)(end - first)};
+    return (struct syn_chunk){(size_t)first, (size_t)(end - first)};
 }
 
-static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
+struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size)
 {
-    size_t largest = setup->size / setup->group->size + 1;
-    struct ring *ring;
-    SYN_TRY(syn_allocate(1, sizeof *ring, &ring));
-    ring->group = setup->group;
-    ring->kernels = syn_kernels();
-    ring->is_exact = setup->values->is_exact;
-    enum syn_status status = syn_allocate(largest, sizeof(float), &ring->coming);
+    return chunk_of(ring, size, ring->group->rank + 1);
+}
+
+enum syn_status syn_ring_open(struct syn_group *group, size_t size, bool is_exact,
+                              struct syn_ring **ring)
+{
+    size_t largest = size / group->workers + 1;
+    struct syn_ring *made;
+    SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    made->group = group;
+    made->kernels = syn_kernels();
+    made->is_exact = is_exact;
+    enum syn_status status = syn_allocate(largest, sizeof(float), &made->coming);
     if (status == SYN_OK)
-        status = syn_allocate(ring->is_exact ? 0 : largest, sizeof(float), &ring->going);
+        status = syn_allocate(is_exact ? 0 : largest, sizeof(float), &made->going);
     if (status != SYN_OK) {
-        free(ring->coming);
-        free(ring);
+        syn_ring_close(made);
         return status;
     }
-    *state = ring;
+    *ring = made;
     return SYN_OK;
 }
 
+void syn_ring_close(struct syn_ring *ring)
+{
+    if (!ring)
+        return;
+    free(ring->coming);
+    free(ring->going);
+    free(ring);
+}
+
 /* Send to the right and receive from the left, at once. */
-static enum syn_status swap(struct ring *ring, const void *going, size_t going_bytes, void *coming,
-                            size_t coming_bytes)
+static enum syn_status swap(struct syn_ring *ring, const void *going, size_t going_bytes,
+                            void *coming, size_t coming_bytes)
 {
     struct syn_group *group = ring->group;
-    size_t right = (group->rank + 1) % group->size;
-    size_t left = (group->rank + group->size - 1) % group->size;
+    size_t right = (group->rank + 1) % group->workers;
+    size_t left = (group->rank + group->workers - 1) % group->workers;
     size_t came;
     SYN_TRY(syn_exchange_swap(group, right, going, going_bytes, left, coming, coming_bytes, &came));
     if (came != coming_bytes)
@@ -74,7 +82,7 @@ static enum syn_status swap(struct ring *ring, const void *going, size_t going_b
 }
 
 /* Round x to halves, and keep what that takes away: dropped = x - half. */
-static void round_chunk(struct ring *ring, const float *x, size_t count, float *dropped)
+static void round_chunk(struct syn_ring *ring, const float *x, size_t count, float *dropped)
 {
     uint16_t *half = ring->going;
     ring->kernels->to_half(half, x, count);
@@ -84,52 +92,53 @@ static void round_chunk(struct ring *ring, const float *x, size_t count, float *
 }
 
 /* Step s: pass on the sum of chunk rank - s, add what comes of chunk rank - s - 1. */
-static enum syn_status reduce(struct ring *ring, const struct syn_contribution *in,
-                              struct syn_outcome *out)
+enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *out, float *dropped,
+                                size_t size)
 {
     size_t rank = ring->group->rank;
-    size_t workers = ring->group->size;
+    size_t workers = ring->group->workers;
     for (size_t s = 0; s + 1 < workers; s++) {
-        struct chunk go = chunk_of(ring, in->about.size, rank + workers - s);
-        struct chunk come = chunk_of(ring, in->about.size, rank + 2 * workers - s - 1);
-        const float *sum = (s == 0 ? in->dense : out->dense) + go.first;
-        float *result = out->dense + come.first;
+        struct syn_chunk go = chunk_of(ring, size, rank + workers - s);
+        struct syn_chunk come = chunk_of(ring, size, rank + 2 * workers - s - 1);
+        const float *sum = (s == 0 ? in : out) + go.first;
+        float *result = out + come.first;
         if (ring->is_exact) {
             SYN_TRY(swap(ring, sum, go.count * sizeof(float), ring->coming,
                          come.count * sizeof(float)));
-            ring->kernels->add(result, ring->coming, in->dense + come.first, come.count);
+            ring->kernels->add(result, ring->coming, in + come.first, come.count);
         } else {
-            round_chunk(ring, sum, go.count, out->dense_dropped + go.first);
+            round_chunk(ring, sum, go.count, dropped + go.first);
             SYN_TRY(swap(ring, ring->going, go.count * sizeof(uint16_t), ring->coming,
                          come.count * sizeof(uint16_t)));
             ring->kernels->from_half(result, ring->coming, come.count);
-            ring->kernels->add(result, result, in->dense + come.first, come.count);
+            ring->kernels->add(result, result, in + come.first, come.count);
         }
     }
+    if (workers == 1)
+        memcpy(out, in, size * sizeof *out);
     return SYN_OK;
 }
 
 /* Step s: tell chunk rank + 1 - s, hear chunk rank - s. */
-static enum syn_status tell(struct ring *ring, const struct syn_contribution *in,
-                            struct syn_outcome *out)
+enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped, size_t size)
 {
     size_t rank = ring->group->rank;
-    size_t workers = ring->group->size;
-    struct chunk own = chunk_of(ring, in->about.size, rank + 1);
+    size_t workers = ring->group->workers;
+    struct syn_chunk own = syn_ring_own(ring, size);
     if (!ring->is_exact) {
-        round_chunk(ring, out->dense + own.first, own.count, out->dense_dropped + own.first);
-        ring->kernels->from_half(out->dense + own.first, ring->going, own.count);
+        round_chunk(ring, data + own.first, own.count, dropped + own.first);
+        ring->kernels->from_half(data + own.first, ring->going, own.count);
     }
     for (size_t s = 0; s + 1 < workers; s++) {
-        struct chunk go = chunk_of(ring, in->about.size, rank + workers + 1 - s);
-        struct chunk come = chunk_of(ring, in->about.size, rank + workers - s);
+        struct syn_chunk go = chunk_of(ring, size, rank + workers + 1 - s);
+        struct syn_chunk come = chunk_of(ring, size, rank + workers - s);
         if (ring->is_exact) {
-            SYN_TRY(swap(ring, out->dense + go.first, go.count * sizeof(float),
-                         out->dense + come.first, come.count * sizeof(float)));
+            SYN_TRY(swap(ring, data + go.first, go.count * sizeof(float), data + come.first,
+                         come.count * sizeof(float)));
         } else {
             SYN_TRY(swap(ring, ring->going, go.count * sizeof(uint16_t), ring->coming,
                          come.count * sizeof(uint16_t)));
-            ring->kernels->from_half(out->dense + come.first, ring->coming, come.count);
+            ring->kernels->from_half(data + come.first, ring->coming, come.count);
             void *heard = ring->coming; /* travels on as it came */
             ring->coming = ring->going;
             ring->going = heard;
@@ -138,29 +147,31 @@ static enum syn_status tell(struct ring *ring, const struct syn_contribution *in
     return SYN_OK;
 }
 
+static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
+{
+    struct syn_ring *ring;
+    SYN_TRY(syn_ring_open(setup->group, setup->size, setup->values->is_exact, &ring));
+    *state = ring;
+    return SYN_OK;
+}
+
 static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
 {
-    struct ring *ring = state;
+    struct syn_ring *ring = state;
+    size_t size = in->about.size;
     out->is_poisoned = false;
-    if (ring->group->size == 1)
-        memcpy(out->dense, in->dense, in->about.size * sizeof(float));
-    SYN_TRY(reduce(ring, in, out));
-    SYN_TRY(tell(ring, in, out));
+    SYN_TRY(syn_ring_reduce(ring, in->dense, out->dense, out->dense_dropped, size));
+    SYN_TRY(syn_ring_tell(ring, out->dense, out->dense_dropped, size));
     /* NaN and infinity spread through sums by themselves; everybody finds the same ones. */
-    size_t bad = syn_first_not_finite(out->dense, in->about.size);
-    if (bad < in->about.size)
+    size_t bad = syn_first_not_finite(out->dense, size);
+    if (bad < size)
         syn_outcome_poison(out, (uint32_t)bad);
     return SYN_OK;
 }
 
 static void close_state(void *state)
 {
-    struct ring *ring = state;
-    if (!ring)
-        return;
-    free(ring->coming);
-    free(ring->going);
-    free(ring);
+    syn_ring_close(state);
 }
 
 const struct syn_exchange_type syn_exchange_ring = {

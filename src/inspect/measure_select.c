@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "inspect/median.h"
+#include "reducer/inside.h"
 #include "reducer/intake.h"
 
 struct bench {
@@ -43,9 +44,12 @@ static void close_bench(struct bench *bench)
     syn_list_close(&bench->picked);
 }
 
-static enum syn_status open_bench(struct bench *bench, const struct syn_reducer_options *options,
+static enum syn_status open_bench(struct bench *bench, const struct syn_reducer_options *asked,
                                   size_t size, size_t repeats)
 {
+    struct syn_reducer_options resolved = *asked;
+    const struct syn_reducer_options *options = &resolved;
+    SYN_TRY(syn_reducer_resolve(&resolved));
     bench->residual_type = syn_residual_find(options->residual);
     bench->select_type = syn_select_find(options->select);
     bench->size = size;

@@ -58,9 +58,9 @@ static enum syn_status swap_texts(struct syn_group *group, const char *own, char
                                   struct syn_request *requests)
 {
     enum syn_status status = SYN_OK;
-    for (size_t i = 1; i < group->size && status == SYN_OK; i++) {
-        size_t from = (group->rank + group->size - i) % group->size;
-        size_t to = (group->rank + i) % group->size;
+    for (size_t i = 1; i < group->workers && status == SYN_OK; i++) {
+        size_t from = (group->rank + group->workers - i) % group->workers;
+        size_t to = (group->rank + i) % group->workers;
         status = syn_group_receive(group, from, others + from * TEXT_BYTES, TEXT_BYTES,
                                    &requests[2 * from]);
         if (status == SYN_OK)
@@ -68,7 +68,7 @@ static enum syn_status swap_texts(struct syn_group *group, const char *own, char
     }
     if (status != SYN_OK)
         syn_group_abandon(group, status, syn_error_text());
-    return syn_group_wait(group, requests, 2 * group->size);
+    return syn_group_wait(group, requests, 2 * group->workers);
 }
 
 enum syn_status syn_reducer_agree(const struct syn_reducer *reducer)
@@ -78,12 +78,12 @@ enum syn_status syn_reducer_agree(const struct syn_reducer *reducer)
     char *others = NULL;
     struct syn_request *requests = NULL;
     describe(reducer, own);
-    enum syn_status status = syn_allocate(group->size, TEXT_BYTES, &others);
+    enum syn_status status = syn_allocate(group->workers, TEXT_BYTES, &others);
     if (status == SYN_OK)
-        status = syn_allocate(2 * group->size, sizeof *requests, &requests);
+        status = syn_allocate(2 * group->workers, sizeof *requests, &requests);
     if (status == SYN_OK)
         status = swap_texts(group, own, others, requests);
-    for (size_t peer = 0; peer < group->size && status == SYN_OK; peer++)
+    for (size_t peer = 0; peer < group->workers && status == SYN_OK; peer++)
         if (peer != group->rank)
             status = compare(own, others + peer * TEXT_BYTES, group->rank, peer);
     free(requests);

@@ -82,6 +82,9 @@ static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number
     return &reducer->slots[number % reducer->options.depth];
 }
 
+/* Check each option and replace what says "auto". */
+enum syn_status syn_reducer_resolve(struct syn_reducer_options *options);
+
 /* Most entries that any step may pick from a bucket of this size. */
 size_t syn_reducer_limit_most(const struct syn_reducer *reducer, size_t size);
 

@@ -82,10 +82,20 @@ static enum syn_status check_sparse(const struct syn_reducer_options *options)
     return check_putback(options);
 }
 
+enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
+{
+    SYN_TRY(syn_settings_check(&syn_reducer_settings, options));
+    bool sends_all =
+        syn_select_find(options->select)->is_dense && syn_value_find(options->values)->is_exact;
+    if (strcmp(options->residual, "auto") == 0)
+        options->residual = sends_all ? "none" : "feedback";
+    return SYN_OK;
+}
+
 enum syn_status syn_reducer_check(const struct syn_reducer_options *options)
 {
     struct syn_reducer_options copy = *options;
-    SYN_TRY(syn_settings_check(&syn_reducer_settings, &copy));
+    SYN_TRY(syn_reducer_resolve(&copy));
     bool is_dense = syn_select_find(copy.select)->is_dense;
     return is_dense ? check_dense(&copy) : check_sparse(&copy);
 }

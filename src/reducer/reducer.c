@@ -145,6 +145,19 @@ static void find_rows(struct syn_reducer *reducer)
     reducer->indices = syn_index_find(options->indices);
 }
 
+static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_layout *layout,
+                                const struct syn_reducer_options *options)
+{
+    reducer->options = *options;
+    reducer->size = syn_layout_size(layout);
+    SYN_TRY(syn_reducer_resolve(&reducer->options));
+    find_rows(reducer);
+    SYN_TRY(copy_layout(layout, &reducer->layout));
+    SYN_TRY(open_parts(reducer));
+    SYN_TRY(syn_reducer_agree(reducer));
+    return syn_courier_open(&reducer->courier);
+}
+
 enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layout *layout,
                                  const struct syn_reducer_options *options,
                                  struct syn_reducer **reducer)
@@ -155,18 +168,8 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
         status = syn_allocate(1, sizeof *made, &made);
     if (status == SYN_OK) {
         made->group = group;
-        made->options = *options;
-        syn_settings_check(&syn_reducer_settings, &made->options);
-        made->size = syn_layout_size(layout);
-        find_rows(made);
-        status = copy_layout(layout, &made->layout);
+        status = open_all(made, layout, options);
     }
-    if (status == SYN_OK)
-        status = open_parts(made);
-    if (status == SYN_OK)
-        status = syn_reducer_agree(made);
-    if (status == SYN_OK)
-        status = syn_courier_open(&made->courier);
     if (status != SYN_OK) {
         syn_group_abandon(group, status, syn_error_text());
         syn_reducer_close(made);

@@ -13,6 +13,11 @@ static const struct syn_residual_type *const rows[] = {
 
 SYN_TABLE(residual, struct syn_residual_type)
 
+const char *syn_residual_choice(size_t i)
+{
+    return i == 0 ? "auto" : syn_residual_name(i - 1);
+}
+
 struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first)
 {
     return (struct syn_residual){

@@ -37,6 +37,9 @@ const struct syn_residual_type *syn_residual_row(size_t i);
 const struct syn_residual_type *syn_residual_find(const char *name);
 const char *syn_residual_name(size_t i);
 
+/* The choices for options: "auto" and then the rows. */
+const char *syn_residual_choice(size_t i);
+
 /* The residual's part that begins at entry first. */
 struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first);
 

@@ -51,6 +51,7 @@ enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank
     made->type = type;
     made->rank = rank;
     made->size = size;
+    made->workers = size;
     made->timeout_ns = (int64_t)checked.timeout_ms * 1000000;
     *group = made;
     return SYN_OK;
@@ -92,7 +93,21 @@ size_t syn_group_rank(const struct syn_group *group)
 
 size_t syn_group_size(const struct syn_group *group)
 {
-    return group->size;
+    return group->workers;
+}
+
+size_t syn_group_servers(const struct syn_group *group)
+{
+    return group->size - group->workers;
+}
+
+enum syn_status syn_group_appoint(struct syn_group *group, size_t servers)
+{
+    if (servers >= group->size)
+        return syn_fail(SYN_INVALID, "%zu servers in a group of %zu leave no worker", servers,
+                        group->size);
+    group->workers = group->size - servers;
+    return SYN_OK;
 }
 
 const char *syn_group_transport(const struct syn_group *group)

@@ -90,7 +90,8 @@ struct syn_transport_type {
 struct syn_group {
     const struct syn_transport_type *type;
     size_t rank;
-    size_t size;
+    size_t size;    /* members of the group: workers first, then servers */
+    size_t workers; /* those that train; all of them unless syn_group_appoint() says otherwise */
     int64_t timeout_ns;
     enum syn_status broken; /* SYN_OK, or why every call fails from now on */
     char cause[SYN_ERROR_BYTES];

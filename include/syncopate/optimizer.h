@@ -1,0 +1,83 @@
+/* The global optimizer: the merged gradient of one step becomes new weights.
+ *
+ *     struct syn_optimizer_options options;
+ *     syn_settings_defaults(&syn_optimizer_settings, &options);
+ *     syn_optimizer_open(&options, size, &optimizer);
+ *     syn_optimizer_apply(optimizer, 0.1, 1.0 / workers, sum, weights);      once per step
+ *     syn_optimizer_free(optimizer);
+ *
+ * sgd, with g the mean gradient and m zero at first:
+ *
+ *     g' = g + weight_decay * W
+ *     m  = momentum * m + g'
+ *     W -= lr * m                      or, with nesterov, W -= lr * (g' + momentum * m)
+ *
+ * One thread at a time may call into an optimizer. The same calls give the same bits on every machine. */
+#ifndef SYNCOPATE_OPTIMIZER_H
+#define SYNCOPATE_OPTIMIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/settings.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct syn_optimizer;
+
+struct syn_optimizer_options {
+#define SYN_SETTING SYN_SETTING_FIELD
+#include <syncopate/optimizer_options.def>
+#undef SYN_SETTING
+};
+
+extern const struct syn_settings_table syn_optimizer_settings;
+
+/* Name of optimizer number i, or NULL past the last. */
+const char *syn_optimizer_name(size_t i);
+
+/* One line about optimizer number i, or NULL past the last. */
+const char *syn_optimizer_help(size_t i);
+
+/* Make an optimizer of size weights, with its state at zero.
+ *   options  copied; out of range or contradictory: SYN_INVALID */
+enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
+                                   struct syn_optimizer **optimizer);
+
+/* Update the weights with a dense gradient.
+ *   lr        this step's learning rate, finite and not negative
+ *   scale     what each entry of gradient is multiplied by, such as 1/P for a sum over P workers; finite
+ *   gradient  [size], finite (not checked here)
+ *   weights   [size], updated in place; unchanged on failure */
+enum syn_status syn_optimizer_apply(struct syn_optimizer *optimizer, double lr, double scale,
+                                    const float *gradient, float *weights);
+
+/* The same with a gradient that is zero but for count entries: the bits are those of the dense call.
+ * Without momentum and weight decay only the listed weights are touched; else it is a dense pass.
+ *   indices  [count], ascending, each once, below size; else SYN_INVALID and nothing has changed
+ *   values   [count] */
+enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, double lr, double scale,
+                                           const uint32_t *indices, const float *values,
+                                           size_t count, float *weights);
+
+/* Number of floats of state (momentum and the like): 0 for plain descent. */
+size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer);
+
+/* Copy the state out.
+ *   state  [syn_optimizer_state_size()] */
+void syn_optimizer_save(const struct syn_optimizer *optimizer, float *state);
+
+/* Put a saved state back, of an optimizer with the same options and size.
+ * Another count: SYN_INVALID; NaN or infinity in it: SYN_NONFINITE. The state is then as before. */
+enum syn_status syn_optimizer_load(struct syn_optimizer *optimizer, const float *state,
+                                   size_t count);
+
+void syn_optimizer_free(struct syn_optimizer *optimizer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* The two halves of a ring all-reduce, for those who want something done in between. */
+#ifndef SYN_EXCHANGE_RING_H
+#define SYN_EXCHANGE_RING_H
+
+#include "exchange/exchange.h"
+
+struct syn_ring;
+
+/* A part of an array that one worker is in charge of. */
+struct syn_chunk {
+    size_t first;
+    size_t count;
+};
+
+/* A ring for arrays of at most size floats.
+ *   is_exact  floats travel as they are; else as halves */
+enum syn_status syn_ring_open(struct syn_group *group, size_t size, bool is_exact,
+                              struct syn_ring **ring);
+void syn_ring_close(struct syn_ring *ring);
+
+/* The chunk whose sum this worker ends with. */
+struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size);
+
+/* Reduce-scatter: afterwards this worker's own chunk of out is the sum of everyone's in; the rest of out is
+ * undefined.
+ *   dropped  [size] what rounding took from what this worker passed on; unused if exact */
+enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *out, float *dropped,
+                                size_t size);
+
+/* All-gather: afterwards data is, on every worker, made of everyone's own chunks.
+ *   dropped  as above, for the own chunk */
+enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped, size_t size);
+
+#endif

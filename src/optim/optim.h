@@ -1,0 +1,49 @@
+/* What an optimizer is to the table in optimizers.def: one formula over a run of weights. Where the gradient
+ * came from, and whether it was dense or sparse, is settled before (optimizer.c). */
+#ifndef SYN_OPTIM_OPTIM_H
+#define SYN_OPTIM_OPTIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <syncopate/optimizer.h>
+
+#include "base/table.h"
+
+/* The most floats that an optimizer remembers of one weight. */
+#define SYN_OPTIM_MOST_MEMORY 2
+
+/* A run of weights and what belongs to them. */
+struct syn_optim_run {
+    const float *gradient;                /* [count], not yet scaled */
+    float *weights;                       /* [count] */
+    float *memory[SYN_OPTIM_MOST_MEMORY]; /* [count] each, as many as memory_per_weight() says */
+    size_t count;
+};
+
+/* What one step gives to the formula. */
+struct syn_optim_rates {
+    float lr;
+    float scale;
+};
+
+struct syn_optim {
+    struct syn_part part;
+
+    /* (optional) Find settings that contradict each other. Ranges have been checked already. */
+    enum syn_status (*check)(const struct syn_optimizer_options *options);
+
+    /* How many floats are remembered of each weight. */
+    size_t (*memory_per_weight)(const struct syn_optimizer_options *options);
+
+    /* Whether a weight whose gradient is zero stays what it is, so that a sparse step may skip it.
+     * Only an optimizer without memory may say so. */
+    bool (*skips_zeros)(const struct syn_optimizer_options *options);
+
+    /* Update a run of weights. Each weight is updated by itself: how a step is cut into runs changes
+     * no bit. */
+    void (*apply)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
+                  const struct syn_optim_run *run);
+};
+
+#endif

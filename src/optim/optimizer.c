@@ -1,0 +1,225 @@
+/* The optimizers of the table behind one interface, for dense and for sparse gradients.
+ *
+ * A sparse gradient takes the same formula as a dense one, so that both give the same bits: where zeros
+ * matter (momentum, weight decay) its entries are scattered, a block at a time, into a small array that stays
+ * in the first-level cache; where they do not, the listed weights are gathered into such an array and put
+ * back. Making the whole gradient dense first would cost another pass over memory. */
+#include "optim/optim.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+/* Floats in a block: two of them are half of a small first-level cache. */
+#define BLOCK 2048
+
+struct syn_optimizer {
+    const struct syn_optim *kind;
+    struct syn_optimizer_options options;
+    size_t size;
+    size_t memory_per_weight;
+    float *memory;   /* [memory_per_weight][size] */
+    float *gradient; /* [BLOCK], all zero between calls */
+    float *weights;  /* [BLOCK] */
+};
+
+#define SYN_PART(name) extern const struct syn_optim syn_optim_##name;
+#include "optim/optimizers.def"
+#undef SYN_PART
+
+static const struct syn_optim *const kinds[] = {
+#define SYN_PART(name) &syn_optim_##name,
+#include "optim/optimizers.def"
+#undef SYN_PART
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static const struct syn_setting rows[] = {
+#define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_optimizer_options, __VA_ARGS__),
+#include <syncopate/optimizer_options.def>
+#undef SYN_SETTING
+};
+const struct syn_settings_table syn_optimizer_settings = {"Optimizer", rows,
+                                                          sizeof rows / sizeof rows[0]};
+
+const char *syn_optimizer_name(size_t i)
+{
+    return i < KINDS ? kinds[i]->part.name : NULL;
+}
+
+const char *syn_optimizer_help(size_t i)
+{
+    return i < KINDS ? kinds[i]->part.help : NULL;
+}
+
+/* The name has been checked already: it is the last if it is none of the others. */
+static const struct syn_optim *find(const char *name)
+{
+    size_t i = 0;
+    while (i + 1 < KINDS && strcmp(kinds[i]->part.name, name) != 0)
+        i++;
+    return kinds[i];
+}
+
+static enum syn_status allocate(struct syn_optimizer *made)
+{
+    if (made->memory_per_weight > 0)
+        SYN_TRY(syn_allocate(made->size, made->memory_per_weight * sizeof *made->memory,
+                             &made->memory));
+    SYN_TRY(syn_allocate(BLOCK, sizeof *made->gradient, &made->gradient));
+    return syn_allocate(BLOCK, sizeof *made->weights, &made->weights);
+}
+
+enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
+                                   struct syn_optimizer **optimizer)
+{
+    struct syn_optimizer_options checked = *options;
+    SYN_TRY(syn_settings_check(&syn_optimizer_settings, &checked));
+    const struct syn_optim *kind = find(checked.optimizer);
+    if (kind->check)
+        SYN_TRY(kind->check(&checked));
+    struct syn_optimizer *made = calloc(1, sizeof *made);
+    if (!made)
+        return syn_fail(SYN_MEMORY, "cannot allocate an optimizer");
+    made->kind = kind;
+    made->options = checked;
+    made->size = size;
+    made->memory_per_weight = kind->memory_per_weight(&checked);
+    enum syn_status status = allocate(made);
+    if (status != SYN_OK) {
+        syn_optimizer_free(made);
+        return status;
+    }
+    *optimizer = made;
+    return SYN_OK;
+}
+
+static enum syn_status check_rates(double lr, double scale)
+{
+    if (!isfinite(lr) || lr < 0)
+        return syn_fail(SYN_INVALID, "learning rate %g; expected a number of at least 0", lr);
+    if (!isfinite(scale))
+        return syn_fail(SYN_INVALID, "gradient scale %g; expected a finite number", scale);
+    return SYN_OK;
+}
+
+/* The run of count weights that begins at weight number begin, with the gradient given. */
+static struct syn_optim_run run_at(const struct syn_optimizer *optimizer, size_t begin,
+                                   size_t count, const float *gradient, float *weights)
+{
+    struct syn_optim_run run = {.gradient = gradient, .weights = weights + begin, .count = count};
+    for (size_t i = 0; i < optimizer->memory_per_weight; i++)
+        run.memory[i] = optimizer->memory + i * optimizer->size + begin;
+    return run;
+}
+
+enum syn_status syn_optimizer_apply(struct syn_optimizer *optimizer, double lr, double scale,
+                                    const float *gradient, float *weights)
+{
+    SYN_TRY(check_rates(lr, scale));
+    struct syn_optim_rates rates = {(float)lr, (float)scale};
+    struct syn_optim_run run = run_at(optimizer, 0, optimizer->size, gradient, weights);
+    optimizer->kind->apply(&optimizer->options, rates, &run);
+    return SYN_OK;
+}
+
+static enum syn_status check_indices(const struct syn_optimizer *optimizer, const uint32_t *indices,
+                                     size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (indices[i] >= optimizer->size)
+            return syn_fail(SYN_INVALID, "index %lu of a sparse gradient; there are %zu weights",
+                            (unsigned long)indices[i], optimizer->size);
+        if (i > 0 && indices[i] <= indices[i - 1])
+            return syn_fail(SYN_INVALID, "index %lu follows %lu in a sparse gradient",
+                            (unsigned long)indices[i], (unsigned long)indices[i - 1]);
+    }
+    return SYN_OK;
+}
+
+static void apply_gathered(struct syn_optimizer *optimizer, struct syn_optim_rates rates,
+                           const uint32_t *indices, const float *values, size_t count,
+                           float *weights)
+{
+    for (size_t done = 0; done < count; done += BLOCK) {
+        const uint32_t *at = indices + done;
+        size_t part = count - done < BLOCK ? count - done : BLOCK;
+        for (size_t i = 0; i < part; i++)
+            optimizer->weights[i] = weights[at[i]];
+        struct syn_optim_run run = {
+            .gradient = values + done, .weights = optimizer->weights, .count = part};
+        optimizer->kind->apply(&optimizer->options, rates, &run);
+        for (size_t i = 0; i < part; i++)
+            weights[at[i]] = optimizer->weights[i];
+    }
+}
+
+static void apply_scattered(struct syn_optimizer *optimizer, struct syn_optim_rates rates,
+                            const uint32_t *indices, const float *values, size_t count,
+                            float *weights)
+{
+    size_t next = 0;
+    for (size_t begin = 0; begin < optimizer->size; begin += BLOCK) {
+        size_t part = optimizer->size - begin < BLOCK ? optimizer->size - begin : BLOCK;
+        size_t first = next;
+        for (; next < count && indices[next] < begin + part; next++)
+            optimizer->gradient[indices[next] - begin] = values[next];
+        struct syn_optim_run run = run_at(optimizer, begin, part, optimizer->gradient, weights);
+        optimizer->kind->apply(&optimizer->options, rates, &run);
+        for (size_t i = first; i < next; i++)
+            optimizer->gradient[indices[i] - begin] = 0;
+    }
+}
+
+enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, double lr, double scale,
+                                           const uint32_t *indices, const float *values,
+                                           size_t count, float *weights)
+{
+    SYN_TRY(check_rates(lr, scale));
+    SYN_TRY(check_indices(optimizer, indices, count));
+    struct syn_optim_rates rates = {(float)lr, (float)scale};
+    if (optimizer->kind->skips_zeros(&optimizer->options))
+        apply_gathered(optimizer, rates, indices, values, count, weights);
+    else
+        apply_scattered(optimizer, rates, indices, values, count, weights);
+    return SYN_OK;
+}
+
+size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer)
+{
+    return optimizer->memory_per_weight * optimizer->size;
+}
+
+void syn_optimizer_save(const struct syn_optimizer *optimizer, float *state)
+{
+    size_t count = syn_optimizer_state_size(optimizer);
+    if (count > 0)
+        memcpy(state, optimizer->memory, count * sizeof *state);
+}
+
+enum syn_status syn_optimizer_load(struct syn_optimizer *optimizer, const float *state,
+                                   size_t count)
+{
+    if (count != syn_optimizer_state_size(optimizer))
+        return syn_fail(SYN_INVALID, "optimizer state of %zu floats; expected %zu", count,
+                        syn_optimizer_state_size(optimizer));
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(state[i]))
+            return syn_fail(SYN_NONFINITE, "optimizer state entry %zu is %g", i, (double)state[i]);
+    if (count > 0)
+        memcpy(optimizer->memory, state, count * sizeof *state);
+    return SYN_OK;
+}
+
+void syn_optimizer_free(struct syn_optimizer *optimizer)
+{
+    if (!optimizer)
+        return;
+    free(optimizer->memory);
+    free(optimizer->gradient);
+    free(optimizer->weights);
+    free(optimizer);
+}

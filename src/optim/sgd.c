@@ -1,0 +1,77 @@
+/* Stochastic gradient descent with momentum, Nesterov's look ahead and weight decay:
+ *
+ *     g' = scale * g + wd * W;  m = mu * m + g';  W -= lr * m   (Nesterov: W -= lr * (g' + mu * m))
+ *
+ * Three plain loops, one for each amount of work, which compilers turn into vector code as they stand. They
+ * wait for memory, not for arithmetic, so nothing is gained by writing intrinsics. Every product is rounded
+ * before it is added (the build forbids contraction), hence the same bits with any width of vector. */
+#include "base/status.h"
+#include "optim/optim.h"
+
+static enum syn_status check(const struct syn_optimizer_options *options)
+{
+    if (options->nesterov && options->momentum == 0)
+        return syn_fail(SYN_INVALID, "nesterov needs a momentum above 0");
+    return SYN_OK;
+}
+
+static size_t memory_per_weight(const struct syn_optimizer_options *options)
+{
+    return options->momentum > 0 ? 1 : 0;
+}
+
+static bool skips_zeros(const struct syn_optimizer_options *options)
+{
+    return options->momentum == 0 && options->weight_decay == 0;
+}
+
+static void descend(struct syn_optim_rates rates, float wd, const float *restrict g,
+                    float *restrict w, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        w[i] -= rates.lr * (rates.scale * g[i] + wd * w[i]);
+}
+
+static void descend_with_momentum(struct syn_optim_rates rates, float wd, float mu,
+                                  const float *restrict g, float *restrict w, float *restrict m,
+                                  size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        m[i] = mu * m[i] + (rates.scale * g[i] + wd * w[i]);
+        w[i] -= rates.lr * m[i];
+    }
+}
+
+static void descend_looking_ahead(struct syn_optim_rates rates, float wd, float mu,
+                                  const float *restrict g, float *restrict w, float *restrict m,
+                                  size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float decayed = rates.scale * g[i] + wd * w[i];
+        m[i] = mu * m[i] + decayed;
+        w[i] -= rates.lr * (decayed + mu * m[i]);
+    }
+}
+
+static void apply(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
+                  const struct syn_optim_run *run)
+{
+    float mu = (float)options->momentum;
+    float wd = (float)options->weight_decay;
+    if (options->momentum == 0)
+        descend(rates, wd, run->gradient, run->weights, run->count);
+    else if (options->nesterov)
+        descend_looking_ahead(rates, wd, mu, run->gradient, run->weights, run->memory[0],
+                              run->count);
+    else
+        descend_with_momentum(rates, wd, mu, run->gradient, run->weights, run->memory[0],
+                              run->count);
+}
+
+const struct syn_optim syn_optim_sgd = {
+    .part = {"sgd", "stochastic gradient descent with momentum and weight decay"},
+    .check = check,
+    .memory_per_weight = memory_per_weight,
+    .skips_zeros = skips_zeros,
+    .apply = apply,
+};

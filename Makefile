@@ -32,7 +32,8 @@ install: all
 	@cmake --install build
 
 format:
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs scripts/wrap-comments
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
 clean:
 	@rm -rf build build-dev build-tsan build-fuzz

@@ -22,7 +22,7 @@ enum syn_status bench_flags_parse(const struct command *self, const char *recipe
                                   char **argv, struct bench_flags *flags)
 {
     const struct flag_set sets[] = {{&table, flags}, {&syn_reducer_settings, &flags->reducer}};
-    struct flags words;
+    struct flags words = {0};
     syn_settings_defaults(&table, flags);
     syn_settings_defaults(&syn_reducer_settings, &flags->reducer);
     enum syn_status status = syn_settings_set(&table, flags, "recipe", recipe);

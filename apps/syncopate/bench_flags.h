@@ -1,4 +1,5 @@
-/* What the core's benches share: their flags, with a recipe that sets the reducer's options first. */
+/* What the core's benches share: their flags, with a recipe that sets the reducer's options
+ * first. */
 #ifndef SYN_APP_BENCH_FLAGS_H
 #define SYN_APP_BENCH_FLAGS_H
 

@@ -15,7 +15,8 @@ enum {
     EXIT_USAGE = 2   /* the user gave something that cannot be */
 };
 
-/* One subcommand: a file ending in its const descriptor, and a row in commands.def (or benches.def). */
+/* One subcommand: a file ending in its const descriptor, and a row in commands.def (or
+ * benches.def). */
 struct command {
     const char *name;
     const char *help;  /* one line for the overview */
@@ -49,12 +50,13 @@ struct flags {
 enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
                             int argc, char **argv, struct flags *flags);
 
-/* The same over what the sets hold already: for defaults that depend on another flag, such as a recipe's. */
+/* The same over what the sets hold already: for defaults that depend on another flag, such as a
+ * recipe's. */
 enum syn_status flags_parse_over(const struct command *self, const struct flag_set *sets,
                                  size_t count, int argc, char **argv, struct flags *flags);
 
-/* The exit code for a status; EXIT_USAGE for SYN_INVALID, SYN_UNSUPPORTED and SYN_FORMAT. The cause is on
- * standard error already: the library has logged it. */
+/* The exit code for a status; EXIT_USAGE for SYN_INVALID, SYN_UNSUPPORTED and SYN_FORMAT. The cause
+ * is on standard error already: the library has logged it. */
 int exit_code(enum syn_status status);
 
 /* Say what is wrong with the input, on one line, and return EXIT_USAGE. */

@@ -1,5 +1,5 @@
-/* The progress bar redraws one line in place; where standard error is no terminal it writes a line now and
- * then instead, so that logs stay readable. */
+/* The progress bar redraws one line in place; where standard error is no terminal it writes a line
+ * now and then instead, so that logs stay readable. */
 #include "progress.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* A progress bar on a terminal, plain lines elsewhere, nothing for what is done within two seconds. */
+/* A progress bar on a terminal, plain lines elsewhere, nothing for what is done within two
+ * seconds. */
 #ifndef SYN_APP_PROGRESS_H
 #define SYN_APP_PROGRESS_H
 
@@ -17,8 +18,8 @@ struct progress {
 /* Begin; shows nothing yet. Lines go to standard error. */
 void progress_begin(struct progress *progress, const char *title, uint64_t total);
 
-/* Tell how much is done, with a few words such as "loss 0.123" (may be NULL). Cheap: draws at most ten
- * times a second on a terminal and once in ten seconds elsewhere. */
+/* Tell how much is done, with a few words such as "loss 0.123" (may be NULL). Cheap: draws at most
+ * ten times a second on a terminal and once in ten seconds elsewhere. */
 void progress_tell(struct progress *progress, uint64_t done, const char *words);
 
 /* Clear the bar, if there is one. */

@@ -82,8 +82,9 @@ enum syn_status syn_group_open_caller(const struct syn_caller_transport *transpo
                                       size_t workers, const struct syn_group_options *options,
                                       struct syn_group **group);
 
-/* Make the last `servers` members of the group parameter servers; the others are its workers. Each member says
- * the same, before it opens anything on the group. SYN_INVALID if no worker would be left. */
+/* Make the last `servers` members of the group parameter servers; the others are its workers. Each
+ * member says the same, before it opens anything on the group. SYN_INVALID if no worker would be
+ * left. */
 enum syn_status syn_group_appoint(struct syn_group *group, size_t servers);
 
 /* Number of parameter servers, 0 unless appointed. Their ranks follow the workers'. */

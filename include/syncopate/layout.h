@@ -30,6 +30,9 @@ enum syn_status syn_layout_new(struct syn_layout **layout);
  * On failure the layout is unchanged. At most 2^32 - 1 floats in all: indices travel as 32 bits. */
 enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size_t count);
 
+/* Make a copy that outlives the original. */
+enum syn_status syn_layout_copy(const struct syn_layout *from, struct syn_layout **copy);
+
 /* Number of floats in the whole space. */
 size_t syn_layout_size(const struct syn_layout *layout);
 

@@ -12,7 +12,8 @@
  *     m  = momentum * m + g'
  *     W -= lr * m                      or, with nesterov, W -= lr * (g' + momentum * m)
  *
- * One thread at a time may call into an optimizer. The same calls give the same bits on every machine. */
+ * One thread at a time may call into an optimizer. The same calls give the same bits on every
+ * machine. */
 #ifndef SYNCOPATE_OPTIMIZER_H
 #define SYNCOPATE_OPTIMIZER_H
 
@@ -48,15 +49,15 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
                                    struct syn_optimizer **optimizer);
 
 /* Update the weights with a dense gradient.
- *   lr        this step's learning rate, finite and not negative
- *   scale     what each entry of gradient is multiplied by, such as 1/P for a sum over P workers; finite
- *   gradient  [size], finite (not checked here)
- *   weights   [size], updated in place; unchanged on failure */
+ *   lr        this step's learning rate, finite and not negative scale     what each entry of
+ *   gradient is multiplied by, such as 1/P for a sum over P workers; finite gradient  [size],
+ *   finite (not checked here) weights   [size], updated in place; unchanged on failure */
 enum syn_status syn_optimizer_apply(struct syn_optimizer *optimizer, double lr, double scale,
                                     const float *gradient, float *weights);
 
-/* The same with a gradient that is zero but for count entries: the bits are those of the dense call.
- * Without momentum and weight decay only the listed weights are touched; else it is a dense pass.
+/* The same with a gradient that is zero but for count entries: the bits are those of the dense
+ * call. Without momentum and weight decay only the listed weights are touched; else it is a dense
+ * pass.
  *   indices  [count], ascending, each once, below size; else SYN_INVALID and nothing has changed
  *   values   [count] */
 enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, double lr, double scale,

@@ -14,7 +14,8 @@ struct syn_part_row {
     const char *help; /* one line */
 };
 
-/* Kind number i of parts, such as "select", or NULL past the end; *help tells what the kind is for. */
+/* Kind number i of parts, such as "select", or NULL past the end; *help tells what the kind is
+ * for. */
 const char *syn_parts_kind(size_t i, const char **help);
 
 /* Row number i of kind number `kind`; a name of NULL past the end. */

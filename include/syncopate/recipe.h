@@ -1,4 +1,4 @@
-/* Recipes: the published methods, as named points in the space of the reducer's options. */
+/* Recipes: the published methods, as named points in the space of all options. */
 #ifndef SYNCOPATE_RECIPE_H
 #define SYNCOPATE_RECIPE_H
 
@@ -6,14 +6,19 @@
 
 #include <syncopate/reducer.h>
 #include <syncopate/status.h>
+#include <syncopate/worker.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Set what the method of that name needs; other options stay, and any can be changed afterwards.
- * SYN_INVALID for an unknown name, with those there are. */
+/* Set what the method of that name needs of a reducer: methods that differ in their delay only are
+ * the same to it. Other options stay, and any can be changed afterwards. SYN_INVALID for an unknown
+ * name, with those there are. */
 enum syn_status syn_recipe_apply(const char *name, struct syn_reducer_options *options);
+
+/* The same for a worker: its schedule, optimizers and reducer. */
+enum syn_status syn_recipe_apply_worker(const char *name, struct syn_worker_options *options);
 
 /* Name and description of recipe number i, or NULL past the end. */
 const char *syn_recipe_name(size_t i);

@@ -1,4 +1,5 @@
-/* The reducer: a gradient goes in, the sum over all workers comes out, and what was not sent is kept.
+/* The reducer: a gradient goes in, the sum over all workers comes out, and what was not sent is
+ * kept.
  *
  *     syn_reducer_defaults(&options);
  *     syn_recipe_apply("gtopk", &options);
@@ -7,8 +8,8 @@
  *         syn_reducer_begin(reducer, gradient, NULL, &ticket);     ... compute something else ...
  *         syn_reducer_wait(reducer, ticket, &merged);              ... apply merged / P ...
  *
- * A step is a transaction: if it fails (a gradient with NaN on any worker, a silent peer), it fails on all
- * workers and every residual is as it was before. */
+ * A step is a transaction: if it fails (a gradient with NaN on any worker, a silent peer), it fails
+ * on all workers and every residual is as it was before. */
 #ifndef SYNCOPATE_REDUCER_H
 #define SYNCOPATE_REDUCER_H
 
@@ -45,7 +46,8 @@ enum syn_status syn_reducer_check(const struct syn_reducer_options *options);
  *   group    lent until syn_reducer_close(); this reducer is its only user meanwhile
  *   layout   copied as far as needed
  *   options  copied
- * Collective: workers compare layouts and options, and SYN_MISMATCH names who differs in what. Blocks. */
+ * Collective: workers compare layouts and options, and SYN_MISMATCH names who differs in what.
+ * Blocks. */
 enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layout *layout,
                                  const struct syn_reducer_options *options,
                                  struct syn_reducer **reducer);
@@ -64,20 +66,21 @@ struct syn_ticket {
     uint64_t number;
 };
 
-/* Begin to merge this step's gradient with every other worker's, and return; syn_reducer_wait() delivers.
+/* Begin to merge this step's gradient with every other worker's, and return; syn_reducer_wait()
+ * delivers.
  *   gradient  [layout size], read until wait returns; the caller must not touch it before
  *   step      NULL: as the options say
  *   ticket    set on success only
- * Collective: every worker calls it in the same order. One thread at a time. Does not wait for peers.
- * SYN_BUSY if options.depth steps are under way. A gradient with NaN or infinity makes wait fail, on all
- * workers, not begin. */
+ * Collective: every worker calls it in the same order. One thread at a time. Does not wait for
+ * peers. SYN_BUSY if options.depth steps are under way. A gradient with NaN or infinity makes wait
+ * fail, on all workers, not begin. */
 enum syn_status syn_reducer_begin(struct syn_reducer *reducer, const float *gradient,
                                   const struct syn_step *step, struct syn_ticket *ticket);
 
-/* As syn_reducer_begin(), but nothing is read before syn_reducer_ready() says so, tensor by tensor: what is
- * ready travels while the rest is still being computed. Buckets leave in one fixed order, last tensors
- * first, as a backward pass delivers them.
- * Only one step may be filling at a time: SYN_INVALID before its last tensor is ready. */
+/* As syn_reducer_begin(), but nothing is read before syn_reducer_ready() says so, tensor by tensor:
+ * what is ready travels while the rest is still being computed. Buckets leave in one fixed order,
+ * last tensors first, as a backward pass delivers them. Only one step may be filling at a time:
+ * SYN_INVALID before its last tensor is ready. */
 enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *gradient,
                                   const struct syn_step *step, struct syn_ticket *ticket);
 
@@ -97,8 +100,8 @@ struct syn_cost {
     double threshold;   /* tau, or the smallest magnitude sent; 0 when everything is sent */
 };
 
-/* The sum over all workers. Either dense, or sparse with sorted indices. Owned by the reducer, valid until
- * as many further steps have begun as options.depth. */
+/* The sum over all workers. Either dense, or sparse with sorted indices. Owned by the reducer,
+ * valid until as many further steps have begun as options.depth. */
 struct syn_merged {
     const float *dense;    /* [layout size], or NULL if sparse */
     const uint32_t *index; /* [count], strictly ascending, or NULL if dense */
@@ -109,9 +112,9 @@ struct syn_merged {
 
 /* Wait for the oldest step under way and deliver its sum.
  *   ticket  of that step
- * On SYN_NONFINITE (the cause names the tensor) all steps under way are dropped on all workers, residuals
- * are as before the oldest of them, and the reducer can go on. Any other failure is final for the group.
- * Blocks, at most for the group's time-out. */
+ * On SYN_NONFINITE (the cause names the tensor) all steps under way are dropped on all workers,
+ * residuals are as before the oldest of them, and the reducer can go on. Any other failure is final
+ * for the group. Blocks, at most for the group's time-out. */
 enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket ticket,
                                  struct syn_merged *merged);
 
@@ -119,8 +122,8 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
  *   dense  [size], size the layout's */
 void syn_merged_to_dense(const struct syn_merged *merged, float *dense, size_t size);
 
-/* What this worker has not sent yet: [layout size], or NULL if its options keep nothing. Valid until the next
- * step begins. No step may be under way. */
+/* What this worker has not sent yet: [layout size], or NULL if its options keep nothing. Valid
+ * until the next step begins. No step may be under way. */
 const float *syn_reducer_residual(const struct syn_reducer *reducer);
 
 /* Bytes that syn_reducer_save() writes. */
@@ -131,8 +134,8 @@ size_t syn_reducer_state_bytes(const struct syn_reducer *reducer);
  * No step may be under way. */
 enum syn_status syn_reducer_save(const struct syn_reducer *reducer, void *bytes);
 
-/* Take on a state that syn_reducer_save() wrote for the same layout. SYN_FORMAT if it is damaged or foreign;
- * the reducer is unchanged then. No step may be under way. */
+/* Take on a state that syn_reducer_save() wrote for the same layout. SYN_FORMAT if it is damaged or
+ * foreign; the reducer is unchanged then. No step may be under way. */
 enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes, size_t count);
 
 /* End. Steps under way are given up. NULL is harmless. */

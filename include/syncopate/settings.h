@@ -1,5 +1,5 @@
-/* Settings as rows: a setting's type, name, default, range and help are written once, in a .def list, and
- * its field, parser, help text and JSON come from there.
+/* Settings as rows: a setting's type, name, default, range and help are written once, in a .def
+ * list, and its field, parser, help text and JSON come from there.
  *
  * A list is a file of rows
  *
@@ -15,12 +15,9 @@
  *
  * and the table by
  *
- *     static const struct syn_setting rows[] = {
- *     #define SYN_SETTING(...) SYN_SETTING_ROW(struct my_options, __VA_ARGS__),
- *     #include "my_options.def"
- *     #undef SYN_SETTING
- *     };
- *     const struct syn_settings_table my_settings = {"my part", rows, sizeof rows / sizeof rows[0]};
+ *     static const struct syn_setting rows[] = { #define SYN_SETTING(...) SYN_SETTING_ROW(struct
+ *     my_options, __VA_ARGS__), #include "my_options.def" #undef SYN_SETTING }; const struct
+ *     syn_settings_table my_settings = {"my part", rows, sizeof rows / sizeof rows[0]};
  *
  * A field bucket_bytes is the flag --bucket-bytes; both spellings are understood. */
 #ifndef SYNCOPATE_SETTINGS_H
@@ -37,8 +34,8 @@ extern "C" {
 #endif
 
 enum syn_setting_kind {
-    SYN_SETTING_REAL, /* double, in [minimum, maximum] */
-    SYN_SETTING_COUNT, /* uint64_t, in [minimum, maximum]; "64k", "8M", "2G" are understood (1024s) */
+    SYN_SETTING_REAL,   /* double, in [minimum, maximum] */
+    SYN_SETTING_COUNT,  /* uint64_t, in [minimum, maximum]; 64k, 8M, 2G are multiples of 1024 */
     SYN_SETTING_SWITCH, /* bool: on, off, true, false, yes, no, 1, 0 */
     SYN_SETTING_CHOICE, /* const char *, one of choices(0), choices(1), ... until NULL */
     SYN_SETTING_TEXT    /* char[SYN_TEXT_BYTES] */
@@ -90,18 +87,17 @@ bool syn_settings_has(const struct syn_settings_table *table, const char *name);
 /* Whether that setting is a SWITCH, so that a bare --flag means "on"; false for unknown names. */
 bool syn_settings_is_switch(const struct syn_settings_table *table, const char *name);
 
-/* Parse value into the named field.
- * Unknown name, unparsable value, out of range: SYN_INVALID with the value and what was expected; options
- * unchanged. */
+/* Parse value into the named field. Unknown name, unparsable value, out of range: SYN_INVALID with
+ * the value and what was expected; options unchanged. */
 enum syn_status syn_settings_set(const struct syn_settings_table *table, void *options,
                                  const char *name, const char *value);
 
-/* Check every field against its row, for options that were filled by hand; CHOICE fields are replaced by
- * the table's own copy of the name, so that they outlive the caller's. */
+/* Check every field against its row, for options that were filled by hand; CHOICE fields are
+ * replaced by the table's own copy of the name, so that they outlive the caller's. */
 enum syn_status syn_settings_check(const struct syn_settings_table *table, void *options);
 
-/* The functions below write into text as snprintf does: at most capacity bytes with the final NUL, and
- * they return the length that the whole would have. */
+/* The functions below write into text as snprintf does: at most capacity bytes with the final NUL,
+ * and they return the length that the whole would have. */
 
 /* One JSON object: {"density": 0.001, ...}. Same options, same text. */
 size_t syn_settings_json(const struct syn_settings_table *table, const void *options, char *text,

@@ -1,5 +1,5 @@
-/* Everything: the whole public interface of libsyncopate, from the outcome of a call to the measuring of
- * parts. */
+/* Everything: the whole public interface of libsyncopate, from the outcome of a call to the
+ * measuring of parts. */
 #ifndef SYNCOPATE_SYNCOPATE_H
 #define SYNCOPATE_SYNCOPATE_H
 
@@ -14,6 +14,10 @@
 #include <syncopate/group.h>
 
 #include <syncopate/reducer.h>
+
+#include <syncopate/optimizer.h>
+
+#include <syncopate/worker.h>
 
 #include <syncopate/recipe.h>
 

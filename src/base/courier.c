@@ -1,5 +1,5 @@
-/* One thread, one queue. The queue is a list through the jobs themselves: posting allocates nothing, and its
- * length is bounded by how many jobs its owner has. */
+/* One thread, one queue. The queue is a list through the jobs themselves: posting allocates
+ * nothing, and its length is bounded by how many jobs its owner has. */
 #include "base/courier.h"
 
 #include <pthread.h>

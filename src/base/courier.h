@@ -1,4 +1,5 @@
-/* A thread that runs jobs one after the other, in the order of posting: the communication thread. */
+/* A thread that runs jobs one after the other, in the order of posting: the communication
+ * thread. */
 #ifndef SYN_BASE_COURIER_H
 #define SYN_BASE_COURIER_H
 
@@ -10,7 +11,8 @@ struct syn_courier;
 
 /* A job. The poster's memory; belongs to the courier from post to wait. */
 struct syn_job {
-    /* Runs on the courier's thread, with no lock held. What it sets is visible after syn_courier_wait(). */
+    /* Runs on the courier's thread, with no lock held. What it sets is visible after
+     * syn_courier_wait(). */
     void (*run)(struct syn_job *job);
     struct syn_job *next; /* the courier's own */
     bool is_done;         /* the courier's own */

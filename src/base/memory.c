@@ -1,8 +1,7 @@
-/* Aligned, zeroed allocation with an overflow check. Large blocks begin at a large page and ask for such pages
- * where the system has them: a step walks several arrays at once, and small pages would cost it a fifth of its
- * time in address translation. They are touched here rather than in the first step, so that page faults are
- * paid when a worker opens. */
-#define _DEFAULT_SOURCE /* madvise */
+/* Aligned, zeroed allocation with an overflow check. Large blocks begin at a large page and ask for
+ * such pages where the system has them: a step walks several arrays at once, and small pages would
+ * cost it a fifth of its time in address translation. They are touched here rather than in the
+ * first step, so that page faults are paid when a worker opens. */
 #include "base/memory.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Threads sleep on a condition between loops: a spinning helper would take a core from the computation. */
+/* Threads sleep on a condition between loops: a spinning helper would take a core from the
+ * computation. */
 #include "base/pool.h"
 
 #include <pthread.h>

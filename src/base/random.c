@@ -1,5 +1,6 @@
-/* xoshiro256** (Blackman and Vigna) seeded by splitmix64: fast, 256 bits of state, and simple enough to be
- * the same everywhere. A stream's number is mixed into the seed before the state is drawn. */
+/* xoshiro256** (Blackman and Vigna) seeded by splitmix64: fast, 256 bits of state, and simple
+ * enough to be the same everywhere. A stream's number is mixed into the seed before the state is
+ * drawn. */
 #include <syncopate/random.h>
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Settings from rows: parsing, checking, help and JSON. Everything that can be said of a setting stands in
- * its row, so that this file knows none of them by name. */
+/* Settings from rows: parsing, checking, help and JSON. Everything that can be said of a setting
+ * stands in its row, so that this file knows none of them by name. */
 #include <syncopate/settings.h>
 
 #include <errno.h>

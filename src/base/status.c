@@ -1,7 +1,7 @@
 /* Status texts, the last error of each thread, and the way of a message to the sink.
  *
- * The sink is process-wide and guarded by a mutex of its own, so that messages of many threads never
- * interleave; the mutex is held while the sink runs, which is why a sink must not log. */
+ * The sink is process-wide and guarded by a mutex of its own, so that messages of many threads
+ * never interleave; the mutex is held while the sink runs, which is why a sink must not log. */
 #include "base/status.h"
 
 #include <pthread.h>

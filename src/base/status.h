@@ -1,5 +1,5 @@
-/* How a failure is reported inside the library: the first to know calls syn_fail() with the exact cause;
- * callers pass the status on in silence with SYN_TRY(). */
+/* How a failure is reported inside the library: the first to know calls syn_fail() with the exact
+ * cause; callers pass the status on in silence with SYN_TRY(). */
 #ifndef SYN_BASE_STATUS_H
 #define SYN_BASE_STATUS_H
 

@@ -15,8 +15,9 @@ struct syn_part {
     const char *help; /* one line */
 };
 
-/* Define the three functions that every table has, over a static array `rows` of pointers to descriptors:
- * syn_KIND_row(i) or NULL past the end, syn_KIND_find(name) or NULL, and syn_KIND_name(i). */
+/* Define the three functions that every table has, over a static array `rows` of pointers to
+ * descriptors: syn_KIND_row(i) or NULL past the end, syn_KIND_find(name) or NULL, and
+ * syn_KIND_name(i). */
 #define SYN_TABLE(kind, type)                                                                      \
     const type *syn_##kind##_row(size_t i)                                                         \
     {                                                                                              \

@@ -1,6 +1,6 @@
-/* Indices as a map of one bit an entry. Bit i of byte i/8, lowest first; unused bits of the last byte are zero.
- * From a density of about 1/3 on, Rice codes have no low bits left and are such a map too; this one is read a
- * word at a time. */
+/* Indices as a map of one bit an entry. Bit i of byte i/8, lowest first; unused bits of the last
+ * byte are zero. From a density of about 1/3 on, Rice codes have no low bits left and are such a
+ * map too; this one is read a word at a time. */
 #include "codec/codec.h"
 
 static size_t measure(const struct syn_list *list, size_t size, unsigned *parameter)

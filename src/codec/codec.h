@@ -1,5 +1,6 @@
-/* Coordinates to bytes and back. A packet is a head, the values, and the indices; values and indices have
- * forms of their own, a row each, and any two go together. docs/formats.md has every byte.
+/* Coordinates to bytes and back. A packet is a head, the values, and the indices; values and
+ * indices have forms of their own, a row each, and any two go together. docs/formats.md has every
+ * byte.
  *
  * Whatever a packet claims is checked before it is believed: decoding foreign bytes is safe. */
 #ifndef SYN_CODEC_CODEC_H
@@ -17,7 +18,8 @@
 struct syn_index_type {
     struct syn_part part;
 
-    /* Exact bytes for the list's indices out of [0, size), or SIZE_MAX if this form cannot hold them.
+    /* Exact bytes for the list's indices out of [0, size), or SIZE_MAX if this form cannot hold
+     * them.
      *   parameter  chosen here, at most 31; travels in the packet's head */
     size_t (*measure)(const struct syn_list *list, size_t size, unsigned *parameter);
 
@@ -67,11 +69,13 @@ struct syn_packet_about {
 /* Bytes before values and indices. */
 #define SYN_PACKET_HEAD 40
 
-/* Room for any packet of at most `most` entries out of size, with these values and this form asked for. */
+/* Room for any packet of at most `most` entries out of size, with these values and this form asked
+ * for. */
 size_t syn_packet_bound(const struct syn_value_type *values, const struct syn_index_type *indices,
                         size_t most, size_t size);
 
-/* Write a list as a packet, in the smallest form there is or in the one asked for (if that can hold it).
+/* Write a list as a packet, in the smallest form there is or in the one asked for (if that can hold
+ * it).
  *   indices  NULL: the smallest
  *   list     its values become what the receivers will decode
  *   scale    the one magnitude, for values that need it
@@ -80,7 +84,8 @@ size_t syn_packet_encode(const struct syn_packet_about *about, const struct syn_
                          const struct syn_index_type *indices, float scale, struct syn_list *list,
                          uint8_t *bytes);
 
-/* Write a packet that says: my sums are not finite, first at this entry of the bucket. Returns its bytes. */
+/* Write a packet that says: my sums are not finite, first at this entry of the bucket. Returns its
+ * bytes. */
 size_t syn_packet_poison(const struct syn_packet_about *about, uint32_t entry, uint8_t *bytes);
 
 /* What a checked packet turned out to be. */

@@ -1,9 +1,9 @@
 /* Packets: a head of ten 32-bit words, lowest byte first, then values, then indices.
  *
- *     0 magic "SYN1"    1 forms: index row, value row, parameter, flags (a byte each)
- *     2 sequence        3 bucket        4 size        5 limit
- *     6 count (or, in a poisoned packet, the entry)   7 scale, a float
- *     8 bytes behind the head           9 checksum of the head without this word, and of those bytes */
+ *     0 magic "SYN1"    1 forms: index row, value row, parameter, flags (a byte each) 2 sequence
+ *     3 bucket        4 size        5 limit 6 count (or, in a poisoned packet, the entry)   7
+ *     scale, a float 8 bytes behind the head           9 checksum of the head without this word,
+ *     and of those bytes */
 #include "codec/codec.h"
 
 #include "base/hash.h"
@@ -41,8 +41,9 @@ static struct head head_for(const struct syn_packet_about *about)
 size_t syn_packet_bound(const struct syn_value_type *values, const struct syn_index_type *indices,
                         size_t most, size_t size)
 {
-    /* The smallest form is at most a map and at most raw words. A form that was asked for may be a map, or
-     * Rice codes, which may take 33 bits an index. Encoders may store 8 bytes past their end. */
+    /* The smallest form is at most a map and at most raw words. A form that was asked for may be a
+     * map, or Rice codes, which may take 33 bits an index. Encoders may store 8 bytes past their
+     * end. */
     size_t map = (size + 7) / 8;
     size_t words = most * sizeof(uint32_t) + most / 8 + 1;
     size_t smallest = map < words ? map : words;

@@ -1,8 +1,8 @@
-/* Indices as Rice-coded gaps. Between sorted indices lie gaps that are nearly geometric; a gap g is written as
- * g >> b zeros, a one, and the low b bits of g, lowest bit first, into a stream whose bytes fill from the
- * lowest bit. With b about log2(0.69 * mean gap) that is within one percent of the entropy: 11.5 bits an
- * index at a density of 0.001, instead of 32. Huffman or arithmetic codes would win that last percent and lose
- * the speed. */
+/* Indices as Rice-coded gaps. Between sorted indices lie gaps that are nearly geometric; a gap g is
+ * written as g >> b zeros, a one, and the low b bits of g, lowest bit first, into a stream whose
+ * bytes fill from the lowest bit. With b about log2(0.69 * mean gap) that is within one percent of
+ * the entropy: 11.5 bits an index at a density of 0.001, instead of 32. Huffman or arithmetic codes
+ * would win that last percent and lose the speed. */
 #include "codec/codec.h"
 
 #define MOST_BITS 31
@@ -45,8 +45,8 @@ struct writer {
     unsigned count; /* bits in held, below 8 between calls */
 };
 
-/* Append the low `count` bits of `bits`; count <= 56, higher bits zero. Always stores eight bytes, so that
- * there is no branch and nothing is left to flush. */
+/* Append the low `count` bits of `bits`; count <= 56, higher bits zero. Always stores eight bytes,
+ * so that there is no branch and nothing is left to flush. */
 static void put(struct writer *writer, uint64_t bits, unsigned count)
 {
     writer->held |= bits << writer->count;
@@ -71,8 +71,8 @@ static void encode(const struct syn_list *list, size_t size, unsigned parameter,
     }
 }
 
-/* A stream of bits being read; behind its end come zeros. Above the `count` lowest bits, held may have some
- * that the next refill will bring again. */
+/* A stream of bits being read; behind its end come zeros. Above the `count` lowest bits, held may
+ * have some that the next refill will bring again. */
 struct reader {
     const uint8_t *at;
     const uint8_t *end;

@@ -1,9 +1,10 @@
-/* Everyone's list to everyone: the exchange of topk and strom. All packets of a step are sent at once, each
- * worker beginning with its right neighbour so that no receiver is flooded; one latency instead of the P - 1
- * of a ring, for the same bytes.
+/* Everyone's list to everyone: the exchange of topk and strom. All packets of a step are sent at
+ * once, each worker beginning with its right neighbour so that no receiver is flooded; one latency
+ * instead of the P - 1 of a ring, for the same bytes.
  *
- * The lists are added in the order of the ranks, into a dense array that is zero between calls, with a map of
- * the entries touched: work in proportion to the entries, not to P times them as with repeated merges. */
+ * The lists are added in the order of the ranks, into a dense array that is zero between calls,
+ * with a map of the entries touched: work in proportion to the entries, not to P times them as with
+ * repeated merges. */
 #include "exchange/exchange.h"
 
 #include <stdlib.h>

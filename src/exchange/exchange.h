@@ -1,10 +1,11 @@
 /* Packets in, one merged packet out: how the workers' contributions to a bucket become one.
  *
- * An exchange runs on the communication thread and may block there; every wait has the group's time-out.
- * All workers end with the same bits. What a merge or a rounding drops on its way comes back in the outcome,
- * to exactly one worker, so that nothing is lost.
+ * An exchange runs on the communication thread and may block there; every wait has the group's
+ * time-out. All workers end with the same bits. What a merge or a rounding drops on its way comes
+ * back in the outcome, to exactly one worker, so that nothing is lost.
  *
- * A contribution that is not finite poisons the bucket: the poison travels like data and reaches everybody. */
+ * A contribution that is not finite poisons the bucket: the poison travels like data and reaches
+ * everybody. */
 #ifndef SYN_EXCHANGE_EXCHANGE_H
 #define SYN_EXCHANGE_EXCHANGE_H
 
@@ -54,11 +55,9 @@ struct syn_outcome {
 
 struct syn_exchange_type {
     struct syn_part part;
-    bool is_dense; /* takes and gives dense arrays; else lists */
-    bool
-        merges_on_the_way; /* packets of sums travel, so that values of one magnitude cannot be used */
-    bool
-        sees_own_merges; /* every worker sees each merge of its own entries, as putback owner needs */
+    bool is_dense;          /* takes and gives dense arrays; else lists */
+    bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
+    bool sees_own_merges;   /* every worker sees each merge of its own entries */
 
     /* Most entries that can come out, and come back. (sparse only) */
     size_t (*merged_most)(const struct syn_exchange_setup *setup);
@@ -85,6 +84,11 @@ const char *syn_putback_name(size_t i);
 enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void *going,
                                   size_t going_bytes, size_t from, void *coming, size_t room,
                                   size_t *came);
+
+/* Find out whether all workers have the same hash, and if not, who differs from this one:
+ * SYN_MISMATCH.
+ *   what  is compared, for the complaint */
+enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, const char *what);
 
 /* Note that an entry is not finite; the smallest such entry stays. */
 void syn_outcome_poison(struct syn_outcome *out, uint32_t entry);

@@ -1,8 +1,9 @@
-/* gTop-k by recursive doubling: in round j every worker swaps lists with the one whose rank differs in bit j,
- * and both merge, so that after log2 P rounds all have the same list and no broadcast is needed.
+/* gTop-k by recursive doubling: in round j every worker swaps lists with the one whose rank differs
+ * in bit j, and both merge, so that after log2 P rounds all have the same list and no broadcast is
+ * needed.
  *
- * For P that is no power of two, the workers from the largest power of two on first fold into a partner and
- * get the result from it in the end. */
+ * For P that is no power of two, the workers from the largest power of two on first fold into a
+ * partner and get the result from it in the end. */
 #include "exchange/merge.h"
 
 static size_t largest_power_of_two(size_t workers)

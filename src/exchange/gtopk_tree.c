@@ -1,6 +1,6 @@
-/* gTop-k as it was published: lists are merged up a binomial tree to worker 0, and the result goes down the
- * same tree. Twice the rounds of doubling; each merge is done once, by the worker that takes back what it
- * drops. Any P. */
+/* gTop-k as it was published: lists are merged up a binomial tree to worker 0, and the result goes
+ * down the same tree. Twice the rounds of doubling; each merge is done once, by the worker that
+ * takes back what it drops. Any P. */
 #include "exchange/merge.h"
 
 static size_t merged_most(const struct syn_exchange_setup *setup)
@@ -21,8 +21,8 @@ static void close_state(void *state)
     syn_merge_close(state);
 }
 
-/* The bit at which this worker hands its list up: its lowest set bit; for worker 0 the first power of two that
- * is not below P. */
+/* The bit at which this worker hands its list up: its lowest set bit; for worker 0 the first power
+ * of two that is not below P. */
 static size_t height(size_t rank, size_t workers)
 {
     size_t bit = 1;

@@ -1,6 +1,6 @@
-/* The merging of gTop-k, apart from who talks to whom: a worker holds the list of its group so far, adds
- * another group's list to it and keeps the largest entries; what that drops is taken back by the rule of
- * the putback. */
+/* The merging of gTop-k, apart from who talks to whom: a worker holds the list of its group so far,
+ * adds another group's list to it and keeps the largest entries; what that drops is taken back by
+ * the rule of the putback. */
 #ifndef SYN_EXCHANGE_MERGE_H
 #define SYN_EXCHANGE_MERGE_H
 

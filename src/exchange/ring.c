@@ -1,12 +1,14 @@
-/* Dense all-reduce on a ring: reduce-scatter, then all-gather, 2(P-1)/P of the array each way per worker,
- * which is the least there can be. The array is cut into P chunks; chunk c travels the ring once to be summed,
- * always in the order of the ranks c+1, c+2, ..., c, and once more to be told to everybody, so that all have
- * the bits of its owner.
+/* Dense all-reduce on a ring: reduce-scatter, then all-gather, 2(P-1)/P of the array each way per
+ * worker, which is the least there can be. The array is cut into P chunks; chunk c travels the ring
+ * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to be told to
+ * everybody, so that all have the bits of its owner.
  *
- * The gradient is never copied: the first hop sends from it, and each sum is written straight to the result.
+ * The gradient is never copied: the first hop sends from it, and each sum is written straight to
+ * the result.
  *
- * Values of 16 bits round at every hop. A worker rounds each chunk exactly once, either when it passes its
- * partial sum on or as the owner of the whole sum; the difference goes back to that worker. */
+ * Values of 16 bits round at every hop. A worker rounds each chunk exactly once, either when it
+ * passes its partial sum on or as the owner of the whole sum; the difference goes back to that
+ * worker. */
 #include "exchange/ring.h"
 
 #include <stdlib.h>

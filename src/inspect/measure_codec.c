@@ -41,7 +41,8 @@ static enum syn_status open_bench(struct bench *bench, size_t count, size_t boun
     return syn_allocate(repeats, sizeof(double), &bench->decode_ms);
 }
 
-/* Exactly `count` of `size` indices, each set as likely as any other (Knuth's selection sampling). */
+/* Exactly `count` of `size` indices, each set as likely as any other (Knuth's selection
+ * sampling). */
 static void fill(struct syn_list *list, size_t size, size_t count)
 {
     struct syn_random random;

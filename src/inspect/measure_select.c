@@ -1,5 +1,5 @@
-/* Selection beside its limit: one fused pass over the same memory. Both see the same data, turn about, so
- * that the machine's moods touch both. */
+/* Selection beside its limit: one fused pass over the same memory. Both see the same data, turn
+ * about, so that the machine's moods touch both. */
 #include <syncopate/measure.h>
 
 #include <math.h>
@@ -86,7 +86,8 @@ static void renew_gradient(struct bench *bench, size_t step)
     }
 }
 
-/* The limit: residual += gradient in place, every magnitude compared with a bar that none is above. */
+/* The limit: residual += gradient in place, every magnitude compared with a bar that none is
+ * above. */
 static double time_pass(struct bench *bench)
 {
     struct syn_net net = {.bar = SYN_CATCH_NOTHING};

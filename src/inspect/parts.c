@@ -3,10 +3,13 @@
 
 #include "codec/codec.h"
 #include "exchange/exchange.h"
+#include "optim/local.h"
 #include "recipe/recipe.h"
 #include "residual/residual.h"
+#include "schedule/schedule.h"
 #include "select/select.h"
 #include "transport/transport.h"
+#include "worker/store.h"
 
 /* A descriptor begins with its part: see base/table.h. */
 #define ROWS_OF(table)                                                                             \
@@ -16,6 +19,9 @@
     }
 
 ROWS_OF(recipe)
+ROWS_OF(schedule)
+ROWS_OF(store)
+ROWS_OF(local)
 ROWS_OF(residual)
 ROWS_OF(select)
 ROWS_OF(value)
@@ -28,6 +34,9 @@ static const struct {
     const struct syn_part *(*row)(size_t i);
 } kinds[] = {
     {"recipe", "a published method: a choice of the parts below", recipe_part},
+    {"schedule", "when a worker waits for the others", schedule_part},
+    {"store", "where the global weights live", store_part},
+    {"local", "how a worker moves on while it waits", local_part},
     {"residual", "what is kept of a gradient that was not sent", residual_part},
     {"select", "which entries of the gradient are sent", select_part},
     {"values", "how values travel", value_part},

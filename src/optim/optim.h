@@ -1,5 +1,5 @@
-/* What an optimizer is to the table in optimizers.def: one formula over a run of weights. Where the gradient
- * came from, and whether it was dense or sparse, is settled before (optimizer.c). */
+/* What an optimizer is to the table in optimizers.def: one formula over a run of weights. Where the
+ * gradient came from, and whether it was dense or sparse, is settled before (optimizer.c). */
 #ifndef SYN_OPTIM_OPTIM_H
 #define SYN_OPTIM_OPTIM_H
 
@@ -40,8 +40,8 @@ struct syn_optim {
      * Only an optimizer without memory may say so. */
     bool (*skips_zeros)(const struct syn_optimizer_options *options);
 
-    /* Update a run of weights. Each weight is updated by itself: how a step is cut into runs changes
-     * no bit. */
+    /* Update a run of weights. Each weight is updated by itself: how a step is cut into runs
+     * changes no bit. */
     void (*apply)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
                   const struct syn_optim_run *run);
 };

@@ -1,9 +1,10 @@
 /* The optimizers of the table behind one interface, for dense and for sparse gradients.
  *
- * A sparse gradient takes the same formula as a dense one, so that both give the same bits: where zeros
- * matter (momentum, weight decay) its entries are scattered, a block at a time, into a small array that stays
- * in the first-level cache; where they do not, the listed weights are gathered into such an array and put
- * back. Making the whole gradient dense first would cost another pass over memory. */
+ * A sparse gradient takes the same formula as a dense one, so that both give the same bits: where
+ * zeros matter (momentum, weight decay) its entries are scattered, a block at a time, into a small
+ * array that stays in the first-level cache; where they do not, the listed weights are gathered
+ * into such an array and put back. Making the whole gradient dense first would cost another pass
+ * over memory. */
 #include "optim/optim.h"
 
 #include <math.h>

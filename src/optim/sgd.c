@@ -2,9 +2,10 @@
  *
  *     g' = scale * g + wd * W;  m = mu * m + g';  W -= lr * m   (Nesterov: W -= lr * (g' + mu * m))
  *
- * Three plain loops, one for each amount of work, which compilers turn into vector code as they stand. They
- * wait for memory, not for arithmetic, so nothing is gained by writing intrinsics. Every product is rounded
- * before it is added (the build forbids contraction), hence the same bits with any width of vector. */
+ * Three plain loops, one for each amount of work, which compilers turn into vector code as they
+ * stand. They wait for memory, not for arithmetic, so nothing is gained by writing intrinsics.
+ * Every product is rounded before it is added (the build forbids contraction), hence the same bits
+ * with any width of vector. */
 #include "base/status.h"
 #include "optim/optim.h"
 

@@ -31,13 +31,28 @@ static enum syn_status complain(const char *name)
     return syn_fail(SYN_INVALID, "no recipe \"%.64s\"; there is %s", name, there);
 }
 
+/* Set those of a recipe's settings that the table has. */
+static enum syn_status set_known(const struct syn_recipe_type *recipe,
+                                 const struct syn_settings_table *table, void *options)
+{
+    for (size_t i = 0; i < SYN_RECIPE_SETTINGS && recipe->settings[i].name; i++)
+        if (syn_settings_has(table, recipe->settings[i].name))
+            SYN_TRY(syn_settings_set(table, options, recipe->settings[i].name,
+                                     recipe->settings[i].value));
+    return SYN_OK;
+}
+
 enum syn_status syn_recipe_apply(const char *name, struct syn_reducer_options *options)
+{
+    const struct syn_recipe_type *recipe = syn_recipe_find(name);
+    return recipe ? set_known(recipe, &syn_reducer_settings, options) : complain(name);
+}
+
+enum syn_status syn_recipe_apply_worker(const char *name, struct syn_worker_options *options)
 {
     const struct syn_recipe_type *recipe = syn_recipe_find(name);
     if (!recipe)
         return complain(name);
-    for (size_t i = 0; i < SYN_RECIPE_SETTINGS && recipe->settings[i].name; i++)
-        SYN_TRY(syn_settings_set(&syn_reducer_settings, options, recipe->settings[i].name,
-                                 recipe->settings[i].value));
-    return SYN_OK;
+    SYN_TRY(set_known(recipe, &syn_worker_settings, options));
+    return set_known(recipe, &syn_reducer_settings, &options->reducer);
 }

@@ -1,6 +1,6 @@
-/* Strom's method: entries that reach tau go to everyone as one sign bit and leave tau behind in the residual.
- * Tau steers itself to the density asked for. Steps are given scale = lr, so that residual and tau are in
- * units of weights. */
+/* Strom's method: entries that reach tau go to everyone as one sign bit and leave tau behind in the
+ * residual. Tau steers itself to the density asked for. Steps are given scale = lr, so that
+ * residual and tau are in units of weights. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_strom = {
@@ -9,5 +9,8 @@ const struct syn_recipe_type syn_recipe_strom = {
                  {"select", "threshold"},
                  {"threshold_mode", "target"},
                  {"values", "sign"},
-                 {"exchange", "allgather"}},
+                 {"exchange", "allgather"},
+                 {"schedule", "sync"},
+                 {"momentum_form", "none"},
+                 {"send_updates", "on"}},
 };

@@ -1,4 +1,5 @@
-/* Top-k with error feedback: each worker's k largest entries to everyone. Momentum is the global optimizer's. */
+/* Top-k with error feedback: each worker's k largest entries to everyone. Momentum is the global
+ * optimizer's. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_topk = {
@@ -6,5 +7,7 @@ const struct syn_recipe_type syn_recipe_topk = {
     .settings = {{"residual", "feedback"},
                  {"select", "topk"},
                  {"values", "f32"},
-                 {"exchange", "allgather"}},
+                 {"exchange", "allgather"},
+                 {"schedule", "sync"},
+                 {"momentum_form", "global"}},
 };

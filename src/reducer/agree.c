@@ -1,5 +1,5 @@
-/* Before the first step, workers tell each other what they were opened with, as text of a line for each
- * setting: what differs can then be named, not only noticed. */
+/* Before the first step, workers tell each other what they were opened with, as text of a line for
+ * each setting: what differs can then be named, not only noticed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

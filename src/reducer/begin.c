@@ -1,4 +1,5 @@
-/* The first half of a step, on the caller's thread: residual, selection, coding; then the courier has it. */
+/* The first half of a step, on the caller's thread: residual, selection, coding; then the courier
+ * has it. */
 #include "base/clock.h"
 #include "reducer/inside.h"
 #include "reducer/intake.h"
@@ -22,8 +23,8 @@ static void exchange_parcel(struct syn_job *job)
     parcel->exchange_ns = syn_clock_ns() - began;
 }
 
-/* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until the
- * exchange tells what rounding took. */
+/* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until
+ * the exchange tells what rounding took. */
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {

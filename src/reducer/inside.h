@@ -11,7 +11,8 @@
 #include "residual/residual.h"
 #include "select/select.h"
 
-/* A run of whole tensors that is exchanged apart. Bucket 0 holds the last tensors and leaves first. */
+/* A run of whole tensors that is exchanged apart. Bucket 0 holds the last tensors and leaves
+ * first. */
 struct bucket {
     size_t first;
     size_t size;

@@ -1,10 +1,10 @@
-/* Adding the residual and looking for large entries are one loop: the selection casts a net for each block, and
- * the kernel that adds catches what is above its bar while it has it in a register. A second loop, even over
- * blocks that are still in cache, was tried and takes a third more time.
+/* Adding the residual and looking for large entries are one loop: the selection casts a net for
+ * each block, and the kernel that adds catches what is above its bar while it has it in a register.
+ * A second loop, even over blocks that are still in cache, was tried and takes a third more time.
  *
- * New residuals are written to arrays of their own. For buckets larger than the caches they are written past
- * them, so that each step moves no more bytes than an update in place: read residual, read gradient, write
- * residual. */
+ * New residuals are written to arrays of their own. For buckets larger than the caches they are
+ * written past them, so that each step moves no more bytes than an update in place: read residual,
+ * read gradient, write residual. */
 #include "reducer/intake.h"
 
 /* Buckets from this size on are written past the caches. */

@@ -1,5 +1,5 @@
-/* The way of a gradient to a list: residual.add, which catches what the selection's net is cast for, block by
- * block, then select.finish. One pass over memory. */
+/* The way of a gradient to a list: residual.add, which catches what the selection's net is cast
+ * for, block by block, then select.finish. One pass over memory. */
 #ifndef SYN_REDUCER_INTAKE_H
 #define SYN_REDUCER_INTAKE_H
 
@@ -22,8 +22,8 @@ struct syn_intake {
 
 /* Write `after`, and, unless the selection is dense, the picks.
  *   picked  room for limit; unused if dense
- * Returns the largest magnitude met: not below SYN_INFINITY_BITS if something is not finite; picked is
- * empty then. */
+ * Returns the largest magnitude met: not below SYN_INFINITY_BITS if something is not finite; picked
+ * is empty then. */
 uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, size_t limit,
                         double density, struct syn_list *picked);
 

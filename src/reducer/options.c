@@ -1,4 +1,5 @@
-/* The reducer's settings, and which of them go together. Each rule has its reason in its message. */
+/* The reducer's settings, and which of them go together. Each rule has its reason in its
+ * message. */
 #include "reducer/inside.h"
 
 static const struct syn_setting rows[] = {

@@ -1,4 +1,5 @@
-/* Opening and closing a reducer: cutting the space into buckets, and taking all memory that steps need. */
+/* Opening and closing a reducer: cutting the space into buckets, and taking all memory that steps
+ * need. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -10,16 +11,6 @@ size_t syn_reducer_limit_most(const struct syn_reducer *reducer, size_t size)
     bool is_raised = options->density_max > options->density;
     return reducer->select_type->limit(options, size,
                                        is_raised ? options->density_max : options->density);
-}
-
-static enum syn_status copy_layout(const struct syn_layout *from, struct syn_layout **to)
-{
-    SYN_TRY(syn_layout_new(to));
-    for (size_t i = 0; i < syn_layout_count(from); i++) {
-        struct syn_tensor tensor = syn_layout_tensor(from, i);
-        SYN_TRY(syn_layout_add(*to, tensor.name, tensor.count));
-    }
-    return SYN_OK;
 }
 
 /* Close a bucket as soon as it has bucket_bytes, going from the last tensor to the first. */
@@ -152,7 +143,7 @@ static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_la
     reducer->size = syn_layout_size(layout);
     SYN_TRY(syn_reducer_resolve(&reducer->options));
     find_rows(reducer);
-    SYN_TRY(copy_layout(layout, &reducer->layout));
+    SYN_TRY(syn_layout_copy(layout, &reducer->layout));
     SYN_TRY(open_parts(reducer));
     SYN_TRY(syn_reducer_agree(reducer));
     return syn_courier_open(&reducer->courier);

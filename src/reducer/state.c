@@ -1,5 +1,5 @@
-/* A worker's state as bytes: what it has not sent, and what its selections remember. docs/formats.md has the
- * form; everything in it is checked before anything is taken on. */
+/* A worker's state as bytes: what it has not sent, and what its selections remember.
+ * docs/formats.md has the form; everything in it is checked before anything is taken on. */
 #include "base/hash.h"
 #include "reducer/inside.h"
 

@@ -1,5 +1,5 @@
-/* The second half of a step: what came of it. On success what merges dropped goes back into the residual; on
- * failure everything is as it was before the step. */
+/* The second half of a step: what came of it. On success what merges dropped goes back into the
+ * residual; on failure everything is as it was before the step. */
 #include "base/clock.h"
 #include "reducer/inside.h"
 
@@ -9,7 +9,8 @@ static void wait_for_parcels(struct syn_reducer *reducer, struct slot *slot)
         syn_courier_wait(reducer->courier, &slot->parcels[i].job);
 }
 
-/* Drop all steps under way, the oldest last, so that its memory of the selections is the one that stays. */
+/* Drop all steps under way, the oldest last, so that its memory of the selections is the one that
+ * stays. */
 static void roll_back(struct syn_reducer *reducer)
 {
     for (uint64_t number = reducer->begun; number-- > reducer->waited;) {

@@ -1,7 +1,7 @@
-/* Momentum correction:  u = mu*u + s*g;  v = v + u;  the sent part leaves v, and u is zero where it was sent.
- * Momentum is applied before selection, so that an entry that waits gathers it as it would have without
- * waiting; the global optimizer must then have none. Zeroing u stops stale momentum from pushing an entry on
- * in the direction it has just been moved. */
+/* Momentum correction:  u = mu*u + s*g;  v = v + u;  the sent part leaves v, and u is zero where it
+ * was sent. Momentum is applied before selection, so that an entry that waits gathers it as it
+ * would have without waiting; the global optimizer must then have none. Zeroing u stops stale
+ * momentum from pushing an entry on in the direction it has just been moved. */
 #include "residual/residual.h"
 
 static void add(const struct syn_kernels *kernels, const struct syn_residual *before,

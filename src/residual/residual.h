@@ -1,5 +1,6 @@
-/* What was not sent, kept for later. A residual has up to two arrays of the parameters' shape; a step reads
- * the arrays as they were before and writes new ones, so that a failed step costs nothing but its time. */
+/* What was not sent, kept for later. A residual has up to two arrays of the parameters' shape; a
+ * step reads the arrays as they were before and writes new ones, so that a failed step costs
+ * nothing but its time. */
 #ifndef SYN_RESIDUAL_RESIDUAL_H
 #define SYN_RESIDUAL_RESIDUAL_H
 
@@ -21,7 +22,8 @@ struct syn_residual_type {
     bool has_unsent;
     bool has_velocity;
 
-    /* after = before plus scale * gradient, over count entries, and the net over what is unsent then.
+    /* after = before plus scale * gradient, over count entries, and the net over what is unsent
+     * then.
      *   past_caches  as in kernels.h
      * (optional) Without it nothing is kept, and the gradient itself is what is selected from. */
     void (*add)(const struct syn_kernels *kernels, const struct syn_residual *before,

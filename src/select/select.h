@@ -1,6 +1,6 @@
-/* Which coordinates go. A selection does not read the sums itself: it casts a net for each block of them, which
- * catches the entries above its bar while they are being computed, and delivers a sorted list at the end.
- * Several lanes may work on ranges of their own at the same time. */
+/* Which coordinates go. A selection does not read the sums itself: it casts a net for each block of
+ * them, which catches the entries above its bar while they are being computed, and delivers a
+ * sorted list at the end. Several lanes may work on ranges of their own at the same time. */
 #ifndef SYN_SELECT_SELECT_H
 #define SYN_SELECT_SELECT_H
 
@@ -33,9 +33,9 @@ struct syn_select_type {
     /* A new pass begins, with at most limit picks, at this density. */
     void (*begin)(void *state, size_t limit, double density);
 
-    /* A net for the lane's next block, of at most SYN_BLOCK entries: its bar, and where the catch goes.
-     * Each lane's blocks come in ascending order, and lower lanes have lower entries. Lanes may run in
-     * parallel. */
+    /* A net for the lane's next block, of at most SYN_BLOCK entries: its bar, and where the catch
+     * goes. Each lane's blocks come in ascending order, and lower lanes have lower entries. Lanes
+     * may run in parallel. */
     struct syn_net (*cast)(void *state, size_t lane);
 
     /* That block has passed. */
@@ -49,8 +49,8 @@ struct syn_select_type {
     /* A magnitude that every pick of the last pass reaches; above 0 if there was any. */
     float (*threshold)(const void *state);
 
-    /* (optional) What the next pass will depend on beside its sums, and taking that on again, after a
-     * failed step or from a file. Without them it depends on nothing else. */
+    /* (optional) What the next pass will depend on beside its sums, and taking that on again, after
+     * a failed step or from a file. Without them it depends on nothing else. */
     float (*remember)(const void *state);
     void (*restore)(void *state, float remembered);
 

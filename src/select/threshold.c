@@ -1,14 +1,14 @@
-/* Every entry whose magnitude reaches tau. Tau stays where it is, or keeps the density inside a band, or
- * steers it to a target:
+/* Every entry whose magnitude reaches tau. Tau stays where it is, or keeps the density inside a
+ * band, or steers it to a target:
  *
  *     band    density above high: tau / 0.5^(1/20);  below low: tau * 0.5^(1/20)
  *     target  tau * (density / target)^(1/4), at most doubled or halved in a step
  *
- * In the steady state a coordinate crosses tau at a rate of |g|/tau, so that the density is about inverse to
- * tau; the fourth root damps the echo that residuals give to every change.
+ * In the steady state a coordinate crosses tau at a rate of |g|/tau, so that the density is about
+ * inverse to tau; the fourth root damps the echo that residuals give to every change.
  *
- * No more than density_max of the entries go in one message, the lowest ones first; the others wait in the
- * residual. That bounds all memory, whatever tau. */
+ * No more than density_max of the entries go in one message, the lowest ones first; the others wait
+ * in the residual. That bounds all memory, whatever tau. */
 #include "select/select.h"
 
 #include <math.h>

@@ -1,13 +1,14 @@
 /* The k entries of largest magnitude, exactly, in little more than one pass over memory.
  *
- * A lane collects entries above a bar. The bar begins a little below where the k-th largest lay in the step
- * before, because residuals change slowly; whenever the lane's list is full, it is cut down to its k largest
- * and the bar rises to the smallest of them. So a lane always holds the k largest it has seen above its first
- * bar, whatever the data. If in the end all lanes together hold fewer than k, the guess was too high, and one
- * more pass with a bar of zero puts that right. Sorting or selecting among all n would take tens of passes.
+ * A lane collects entries above a bar. The bar begins a little below where the k-th largest lay in
+ * the step before, because residuals change slowly; whenever the lane's list is full, it is cut
+ * down to its k largest and the bar rises to the smallest of them. So a lane always holds the k
+ * largest it has seen above its first bar, whatever the data. If in the end all lanes together hold
+ * fewer than k, the guess was too high, and one more pass with a bar of zero puts that right.
+ * Sorting or selecting among all n would take tens of passes.
  *
- * Entries come in ascending order, so that of equal magnitudes the smaller index is met first: an entry that
- * only equals the bar is rightly refused. Zeros are never picked. */
+ * Entries come in ascending order, so that of equal magnitudes the smaller index is met first: an
+ * entry that only equals the bar is rightly refused. Zeros are never picked. */
 #include "select/select.h"
 
 #include <stdlib.h>

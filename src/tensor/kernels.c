@@ -1,5 +1,5 @@
-/* The choice of kernels for this machine. Asking the processor costs a few nanoseconds and is done anew at
- * each call, so that there is no state to initialise or to race for. */
+/* The choice of kernels for this machine. Asking the processor costs a few nanoseconds and is done
+ * anew at each call, so that there is no state to initialise or to race for. */
 #include "tensor/kernels.h"
 
 #if defined(__x86_64__)
@@ -7,8 +7,8 @@ extern const struct syn_kernels syn_kernels_avx2;
 
 const struct syn_kernels *syn_kernels_vector(void)
 {
-    bool has_all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                   __builtin_cpu_supports("f16c");
+    /* Every processor with AVX2 has conversions to half precision too; not every compiler can ask. */
+    bool has_all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
     return has_all ? &syn_kernels_avx2 : NULL;
 }
 #else

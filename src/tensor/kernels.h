@@ -1,8 +1,10 @@
-/* The inner loops. One set is portable C, the reference; others use vector instructions and must give the
- * same bits on every input (a test compares them). The best set for this machine is chosen at run time.
+/* The inner loops. One set is portable C, the reference; others use vector instructions and must
+ * give the same bits on every input (a test compares them). The best set for this machine is chosen
+ * at run time.
  *
- * Magnitudes are compared as integers: for finite floats, |x| < |y| exactly when the bits of x without the
- * sign, read as an unsigned number, are below those of y. NaN and infinity come out largest. */
+ * Magnitudes are compared as integers: for finite floats, |x| < |y| exactly when the bits of x
+ * without the sign, read as an unsigned number, are below those of y. NaN and infinity come out
+ * largest. */
 #ifndef SYN_TENSOR_KERNELS_H
 #define SYN_TENSOR_KERNELS_H
 
@@ -33,7 +35,8 @@ static inline float syn_from_magnitude(uint32_t bits)
 /* A bar that no magnitude is above. */
 #define SYN_CATCH_NOTHING 0x7fffffffU
 
-/* What a pass over entries catches on its way: those of magnitude above the bar, in ascending order. */
+/* What a pass over entries catches on its way: those of magnitude above the bar, in ascending
+ * order. */
 struct syn_net {
     uint32_t bar;    /* at most SYN_CATCH_NOTHING */
     uint32_t first;  /* the number of the pass's entry 0 */
@@ -51,8 +54,8 @@ struct syn_kernels {
     void (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
                        size_t count, bool past_caches, struct syn_net *net);
 
-    /* velocity_out[i] = momentum * velocity[i] + scale * gradient[i];  sum[i] = kept[i] + velocity_out[i].
-     * The net is over the sums; its largest magnitude is that of both. */
+    /* velocity_out[i] = momentum * velocity[i] + scale * gradient[i];  sum[i] = kept[i] +
+     * velocity_out[i]. The net is over the sums; its largest magnitude is that of both. */
     void (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
                                 const float *velocity, const float *gradient, float momentum,
                                 float scale, size_t count, bool past_caches, struct syn_net *net);
@@ -63,8 +66,8 @@ struct syn_kernels {
     /* sum[i] = a[i] + b[i]; returns the largest magnitude among the sums. sum may be a or b. */
     uint32_t (*add)(float *sum, const float *a, const float *b, size_t count);
 
-    /* To IEEE half precision, round to nearest even. Finite values beyond the largest half (65504) become
-     * that one: error feedback keeps the rest. */
+    /* To IEEE half precision, round to nearest even. Finite values beyond the largest half (65504)
+     * become that one: error feedback keeps the rest. */
     void (*to_half)(uint16_t *half, const float *x, size_t count);
 
     void (*from_half)(float *x, const uint16_t *half, size_t count);

@@ -1,5 +1,5 @@
-/* The kernels in AVX2: eight floats at a time, the rest by the reference. Multiplication and addition round
- * separately (no FMA), so that every result has the reference's bits. */
+/* The kernels in AVX2: eight floats at a time, the rest by the reference. Multiplication and
+ * addition round separately (no FMA), so that every result has the reference's bits. */
 #include "tensor/kernels.h"
 
 #if defined(__x86_64__)
@@ -90,8 +90,9 @@ static void take_rest(struct syn_net *net, const struct syn_net *rest)
     net->largest = rest->largest;
 }
 
-/* Past the caches only whole aligned vectors can be written. No fence follows: this thread sees its own
- * stores, and another one gets to them through a lock, whose atomic instruction waits for them. */
+/* Past the caches only whole aligned vectors can be written. No fence follows: this thread sees
+ * its own stores, and another one gets to them through a lock, whose atomic instruction waits
+ * for them. */
 VECTOR INLINE void put(float *to, __m256 x, bool streams)
 {
     if (streams)

@@ -1,5 +1,5 @@
-/* The reference kernels: plain loops that say what is meant. The build forbids contracting a*b+c, so that
- * they round as the vector kernels do. */
+/* The reference kernels: plain loops that say what is meant. The build forbids contracting a*b+c,
+ * so that they round as the vector kernels do. */
 #include "tensor/kernels.h"
 
 static uint32_t larger(uint32_t a, uint32_t b)

@@ -1,6 +1,7 @@
-/* Radix selection from the top: count the highest 11 bits, find the bin in which the k-th largest lies, then
- * look only at that bin's members with the next 11 bits, then with the last 9. Three passes over the data and
- * a bin table that fits the first-level cache; no copy, no worst case, unlike quickselect on ties. */
+/* Radix selection from the top: count the highest 11 bits, find the bin in which the k-th largest
+ * lies, then look only at that bin's members with the next 11 bits, then with the last 9. Three
+ * passes over the data and a bin table that fits the first-level cache; no copy, no worst case,
+ * unlike quickselect on ties. */
 #include "tensor/largest.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* The flat parameter space. Tensors are kept in an array in the order of adding, so that offsets ascend and
- * the owner of an index is found by bisection. Names are compared one by one when adding: layouts have
- * hundreds of tensors, not millions. */
+/* The flat parameter space. Tensors are kept in an array in the order of adding, so that offsets
+ * ascend and the owner of an index is found by bisection. Names are compared one by one when
+ * adding: layouts have hundreds of tensors, not millions. */
 #include <syncopate/layout.h>
 
 #include <assert.h>
@@ -69,6 +69,23 @@ enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size
     return SYN_OK;
 }
 
+enum syn_status syn_layout_copy(const struct syn_layout *from, struct syn_layout **copy)
+{
+    struct syn_layout *made = calloc(1, sizeof *made);
+    if (!made)
+        return syn_fail(SYN_MEMORY, "cannot allocate a layout");
+    for (size_t i = 0; i < from->count; i++) {
+        enum syn_status status =
+            syn_layout_add(made, from->tensors[i].name, from->tensors[i].count);
+        if (status != SYN_OK) {
+            syn_layout_free(made);
+            return status;
+        }
+    }
+    *copy = made;
+    return SYN_OK;
+}
+
 size_t syn_layout_size(const struct syn_layout *layout)
 {
     return layout->size;
@@ -88,7 +105,8 @@ struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i)
 size_t syn_layout_find(const struct syn_layout *layout, size_t index)
 {
     assert(index < layout->size);
-    /* The last tensor that begins at or before index; empty ones that begin there too come first. */
+    /* The last tensor that begins at or before index; empty ones that begin there too come
+     * first. */
     size_t low = 0;
     size_t high = layout->count;
     while (high - low > 1) {

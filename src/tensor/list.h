@@ -27,7 +27,8 @@ void syn_list_copy(struct syn_list *to, const struct syn_list *from);
  * sum has room for a->count + b->count and is neither of them. */
 void syn_list_add(struct syn_list *sum, const struct syn_list *a, const struct syn_list *b);
 
-/* Keep the most entries of largest magnitude, ties to the smaller index; the others go to dropped, sorted.
+/* Keep the most entries of largest magnitude, ties to the smaller index; the others go to dropped,
+ * sorted.
  *   dropped  NULL, or room for list->count - most; what it held is replaced
  * Returns the smallest magnitude kept, as bits; 0 if nothing was dropped. */
 uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_list *dropped);

@@ -1,5 +1,6 @@
-/* Every scenario under real mpirun; then the same with threads inside worker 0: all bits must be the same.
- * Not a cmocka program: its workers are processes, and it exits with 1 after telling what went wrong. */
+/* Every scenario under real mpirun; then the same with threads inside worker 0: all bits must be
+ * the same. Not a cmocka program: its workers are processes, and it exits with 1 after telling what
+ * went wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 

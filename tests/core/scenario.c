@@ -24,7 +24,8 @@ static const size_t nothing[] = {0, SIZE_MAX};
         "momentum", "0"                                                                            \
     }
 
-/* Momentum is zero where the residual is corrected: with it, what is handed over is not the sum of gradients. */
+/* Momentum is zero where the residual is corrected: with it, what is handed over is not the sum of
+ * gradients. */
 const struct scenario all_scenarios[] = {
     {.name = "ssgd", .recipe = "ssgd"},
     {.name = "ssgd f16", .recipe = "ssgd", .settings = {FEEDBACK, {"values", "f16"}}},

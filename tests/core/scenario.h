@@ -1,5 +1,5 @@
-/* A run of the reducer that any worker can play, on threads or under MPI: the same steps on made-up gradients,
- * with an account of what went in, what came out and what is left. */
+/* A run of the reducer that any worker can play, on threads or under MPI: the same steps on made-up
+ * gradients, with an account of what went in, what came out and what is left. */
 #ifndef SYN_TEST_SCENARIO_H
 #define SYN_TEST_SCENARIO_H
 

@@ -8,8 +8,8 @@
 
 #define TEAM_MOST 16
 
-/* What worker `rank` does. Must not use cmocka's assertions, which may only fail on the main thread; what it
- * finds it leaves in context. */
+/* What worker `rank` does. Must not use cmocka's assertions, which may only fail on the main
+ * thread; what it finds it leaves in context. */
 typedef void team_member(struct syn_group *group, size_t rank, void *context);
 
 /* Run member on `workers` threads and return when all have ended.

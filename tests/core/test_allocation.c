@@ -1,5 +1,5 @@
-/* A step allocates nothing: every call for memory is counted, and the count stands still after the first
- * steps. The program is linked so that the calls below take the place of the C library's. */
+/* A step allocates nothing: every call for memory is counted, and the count stands still after the
+ * first steps. The program is linked so that the calls below take the place of the C library's. */
 #include "check.h"
 
 #include <stdatomic.h>

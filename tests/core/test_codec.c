@@ -1,5 +1,5 @@
-/* Codecs: every form of values and indices gives back what went in, sizes keep their bounds, and nothing that
- * is wrong with a packet gets through. */
+/* Codecs: every form of values and indices gives back what went in, sizes keep their bounds, and
+ * nothing that is wrong with a packet gets through. */
 #include "check.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Every exchange, codec, selection and residual in every scenario, with many workers in one process: the sums
- * are right, all workers have the same bits, and nothing is lost. */
+/* Every exchange, codec, selection and residual in every scenario, with many workers in one
+ * process: the sums are right, all workers have the same bits, and nothing is lost. */
 #include "check.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The global optimizer: its formula, that sparse and dense agree to the bit, and what it refuses. */
+/* The global optimizer: its formula, that sparse and dense agree to the bit, and what it
+ * refuses. */
 #include "check.h"
 
 #include <math.h>

@@ -175,7 +175,8 @@ static void workers_that_differ_are_found_when_they_open(void **state)
     }
 }
 
-/* All steps begun before the first is waited for, against one after the other, of the same reducer. */
+/* All steps begun before the first is waited for, against one after the other, of the same
+ * reducer. */
 static void overlap_steps(struct syn_group *group, size_t rank, void *context)
 {
     enum { DEPTH = 3, ROUNDS = 4 };

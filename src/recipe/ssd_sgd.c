@@ -1,0 +1,17 @@
+/* Several steps' delay: gradients leave at every step, weights come back every k-th, and in between
+ * workers follow their own gradient and what they can tell of the global one. */
+#include "recipe/recipe.h"
+
+const struct syn_recipe_type syn_recipe_ssd_sgd = {
+    .part = {"ssd-sgd",
+             "several steps' delay: weights pulled every k-th step, local updates between"},
+    .settings = {{"residual", "auto"},
+                 {"select", "all"},
+                 {"values", "f32"},
+                 {"exchange", "ring"},
+                 {"schedule", "ssd"},
+                 {"delay", "4"},
+                 {"warmup", "500"},
+                 {"optimizer_local", "glu"},
+                 {"momentum_form", "global"}},
+};

@@ -1,0 +1,34 @@
+/* When a worker waits. A schedule only decides; it neither sends nor computes. */
+#ifndef SYN_SCHEDULE_SCHEDULE_H
+#define SYN_SCHEDULE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <syncopate/worker.h>
+
+#include "base/table.h"
+
+/* What one step does beside handing over its gradient. */
+struct syn_plan {
+    bool pulls;  /* the global weights after this step are wanted */
+    bool blocks; /* and waited for at once: the next gradient is computed at them */
+};
+
+struct syn_schedule_type {
+    struct syn_part part;
+    bool is_delayed; /* some steps do not block, so that there are local updates */
+
+    /* The plan of step number `step`, the same on all workers. */
+    struct syn_plan (*plan)(const struct syn_worker_options *options, uint64_t step);
+};
+
+const struct syn_schedule_type *syn_schedule_row(size_t i);
+const struct syn_schedule_type *syn_schedule_find(const char *name);
+const char *syn_schedule_name(size_t i);
+
+/* The plan of a run that pulls every k-th step once it is warm, and ends with synchronous steps. */
+struct syn_plan syn_schedule_every(const struct syn_worker_options *options, uint64_t step,
+                                   uint64_t k);
+
+#endif

@@ -1,0 +1,262 @@
+/* Peer to peer: every worker is in charge of one shard of the global weights. A push is a
+ * reduce-scatter, after which each worker applies the optimizer to its own shard; a pull is an
+ * all-gather of the shards. So dense SGD that pulls every k-th step moves (1 + 1/k) instead of 2
+ * times the model, and optimizer state is kept once, not P times.
+ *
+ * The sums have the bits of the ring all-reduce, and the optimizer works on each weight by itself:
+ * a run that pulls at every step gives the bits of replicas.
+ *
+ * Everything after the push runs on the communication thread, in order: own weights, optimizer and
+ * ring are its alone while pushes are under way. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/courier.h"
+#include "base/memory.h"
+#include "exchange/ring.h"
+#include "worker/store.h"
+
+#define MOST_WINDOW 16
+
+struct shards;
+
+/* One push on its way. */
+struct push {
+    struct syn_job job; /* first, so that a job is its push */
+    struct shards *shards;
+    const float *gradient;
+    float *copy; /* [size], or NULL if the step waits for it anyway */
+    double lr;
+    bool pulls;
+    enum syn_status status;
+    char cause[SYN_ERROR_BYTES];
+    struct syn_cost cost;
+};
+
+struct shards {
+    struct syn_group *group;
+    struct syn_layout *layout; /* for the names of tensors */
+    struct syn_ring *ring;
+    struct syn_optimizer *optimizer; /* of the own shard */
+    struct syn_courier *courier;
+    struct syn_chunk own;
+    float *weights; /* [size] the own shard counts, the rest is as pulled last */
+    float *pulled;  /* [size] what take() hands out */
+    float *sum;     /* [size] */
+    size_t size;
+    size_t window;
+    size_t open;
+    size_t oldest;
+    struct push pushes[MOST_WINDOW];
+    struct syn_cost cost;
+};
+
+static enum syn_status check(const struct syn_worker_options *options)
+{
+    if (strcmp(options->reducer.select, "all") != 0 || strcmp(options->reducer.values, "f32") != 0)
+        return syn_fail(SYN_INVALID,
+                        "store shards sums whole f32 gradients, not select %s, values %s",
+                        options->reducer.select, options->reducer.values);
+    return SYN_OK;
+}
+
+static void close_state(void *state)
+{
+    struct shards *shards = state;
+    if (!shards)
+        return;
+    syn_courier_close(shards->courier);
+    syn_ring_close(shards->ring);
+    syn_optimizer_free(shards->optimizer);
+    syn_layout_free(shards->layout);
+    for (size_t i = 0; i < MOST_WINDOW; i++)
+        free(shards->pushes[i].copy);
+    free(shards->weights);
+    free(shards->pulled);
+    free(shards->sum);
+    free(shards);
+}
+
+static enum syn_status open_parts(struct shards *shards, const struct syn_store_setup *setup)
+{
+    size_t size = syn_layout_size(setup->layout);
+    shards->group = setup->group;
+    shards->size = size;
+    shards->window = (size_t)setup->options->window;
+    SYN_TRY(syn_layout_copy(setup->layout, &shards->layout));
+    SYN_TRY(syn_ring_open(setup->group, size, true, &shards->ring));
+    shards->own = syn_ring_own(shards->ring, size);
+    SYN_TRY(syn_optimizer_open(&setup->options->optimizer, shards->own.count, &shards->optimizer));
+    SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));
+    SYN_TRY(syn_allocate(size, sizeof(float), &shards->pulled));
+    SYN_TRY(syn_allocate(size, sizeof(float), &shards->sum));
+    memcpy(shards->weights, setup->weights, size * sizeof(float));
+    for (size_t i = 0; i < shards->window; i++) {
+        shards->pushes[i].shards = shards;
+        if (setup->is_delayed)
+            SYN_TRY(syn_allocate(size, sizeof(float), &shards->pushes[i].copy));
+    }
+    return syn_courier_open(&shards->courier);
+}
+
+static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
+{
+    struct shards *shards;
+    SYN_TRY(syn_allocate(1, sizeof *shards, &shards));
+    enum syn_status status = open_parts(shards, setup);
+    if (status != SYN_OK) {
+        close_state(shards);
+        return status;
+    }
+    *state = shards;
+    return SYN_OK;
+}
+
+/* Only the shard's owner sees what is not finite; abandoning the group tells the others. */
+static enum syn_status check_sum(const struct shards *shards)
+{
+    size_t bad = syn_first_not_finite(shards->sum + shards->own.first, shards->own.count);
+    if (bad == shards->own.count)
+        return SYN_OK;
+    size_t entry = shards->own.first + bad;
+    struct syn_tensor tensor =
+        syn_layout_tensor(shards->layout, syn_layout_find(shards->layout, entry));
+    return syn_fail(SYN_NONFINITE, "gradient not finite in tensor \"%s\", entry %zu", tensor.name,
+                    entry - tensor.offset);
+}
+
+static enum syn_status exchange(struct shards *shards, const struct push *push)
+{
+    struct syn_chunk own = shards->own;
+    double scale = 1 / (double)shards->group->workers;
+    SYN_TRY(syn_ring_reduce(shards->ring, push->gradient, shards->sum, NULL, shards->size));
+    SYN_TRY(check_sum(shards));
+    SYN_TRY(syn_optimizer_apply(shards->optimizer, push->lr, scale, shards->sum + own.first,
+                                shards->weights + own.first));
+    if (!push->pulls)
+        return SYN_OK;
+    memcpy(shards->pulled + own.first, shards->weights + own.first, own.count * sizeof(float));
+    return syn_ring_tell(shards->ring, shards->pulled, NULL, shards->size);
+}
+
+static void run_push(struct syn_job *job)
+{
+    struct push *push = (struct push *)job;
+    struct syn_group *group = push->shards->group;
+    int64_t began = syn_clock_ns();
+    uint64_t out = group->bytes_out;
+    uint64_t in = group->bytes_in;
+    push->status = exchange(push->shards, push);
+    if (push->status != SYN_OK) {
+        syn_group_abandon(group, push->status, syn_error_text());
+        memcpy(push->cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    }
+    push->cost = (struct syn_cost){.bytes_out = group->bytes_out - out,
+                                   .bytes_in = group->bytes_in - in,
+                                   .selected = push->shards->size,
+                                   .exchange_ms = (double)(syn_clock_ns() - began) * 1e-6};
+}
+
+static enum syn_status drain(void *state, size_t left)
+{
+    struct shards *shards = state;
+    while (shards->open > left) {
+        struct push *push = &shards->pushes[shards->oldest];
+        int64_t began = syn_clock_ns();
+        syn_courier_wait(shards->courier, &push->job);
+        push->cost.wait_ms = (double)(syn_clock_ns() - began) * 1e-6;
+        shards->oldest = (shards->oldest + 1) % shards->window;
+        shards->open--;
+        if (push->status != SYN_OK)
+            return syn_fail_again(push->status, push->cause);
+        syn_cost_add(&shards->cost, &push->cost);
+    }
+    return SYN_OK;
+}
+
+static enum syn_status push_gradient(void *state, const float *gradient,
+                                     const struct syn_rates *rates, bool pulls)
+{
+    struct shards *shards = state;
+    SYN_TRY(drain(shards, shards->window - 1));
+    struct push *push = &shards->pushes[(shards->oldest + shards->open) % shards->window];
+    push->gradient = gradient;
+    if (push->copy) {
+        memcpy(push->copy, gradient, shards->size * sizeof(float));
+        push->gradient = push->copy;
+    }
+    push->lr = rates->lr;
+    push->pulls = pulls;
+    push->job.run = run_push;
+    shards->open++;
+    syn_courier_post(shards->courier, &push->job);
+    return SYN_OK;
+}
+
+static enum syn_status take(void *state, const float **weights)
+{
+    struct shards *shards = state;
+    SYN_TRY(drain(shards, 0));
+    *weights = shards->pulled;
+    return SYN_OK;
+}
+
+/* Tell everyone's shard, on the communication thread like everything that speaks. */
+struct telling {
+    struct syn_job job;
+    struct shards *shards;
+    float *weights;
+    enum syn_status status;
+    char cause[SYN_ERROR_BYTES];
+};
+
+static void run_telling(struct syn_job *job)
+{
+    struct telling *telling = (struct telling *)job;
+    struct shards *shards = telling->shards;
+    telling->status = syn_ring_tell(shards->ring, telling->weights, NULL, shards->size);
+    if (telling->status != SYN_OK) {
+        syn_group_abandon(shards->group, telling->status, syn_error_text());
+        memcpy(telling->cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    }
+}
+
+static enum syn_status settle(void *state, float *weights)
+{
+    struct shards *shards = state;
+    struct telling telling = {.job.run = run_telling, .shards = shards, .weights = weights};
+    SYN_TRY(drain(shards, 0));
+    memcpy(weights + shards->own.first, shards->weights + shards->own.first,
+           shards->own.count * sizeof(float));
+    syn_courier_post(shards->courier, &telling.job);
+    syn_courier_wait(shards->courier, &telling.job);
+    return telling.status == SYN_OK ? SYN_OK : syn_fail_again(telling.status, telling.cause);
+}
+
+static struct syn_courier *courier(void *state)
+{
+    struct shards *shards = state;
+    return shards->courier;
+}
+
+static struct syn_cost cost(void *state)
+{
+    struct shards *shards = state;
+    struct syn_cost spent = shards->cost;
+    shards->cost = (struct syn_cost){0};
+    return spent;
+}
+
+const struct syn_store_type syn_store_shards = {
+    .part = {"shards", "peer to peer: every worker keeps and updates one shard of the weights"},
+    .check = check,
+    .open = open_state,
+    .push = push_gradient,
+    .drain = drain,
+    .take = take,
+    .settle = settle,
+    .courier = courier,
+    .cost = cost,
+    .close = close_state,
+};

@@ -1,0 +1,31 @@
+/* The table of stores. */
+#include "worker/store.h"
+
+#define SYN_PART(name) extern const struct syn_store_type syn_store_##name;
+#include "worker/stores.def"
+#undef SYN_PART
+
+static const struct syn_store_type *const rows[] = {
+#define SYN_PART(name) &syn_store_##name,
+#include "worker/stores.def"
+#undef SYN_PART
+};
+
+SYN_TABLE(store, struct syn_store_type)
+
+const char *syn_store_choice(size_t i)
+{
+    return i == 0 ? "auto" : syn_store_name(i - 1);
+}
+
+void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)
+{
+    sum->bytes_out += more->bytes_out;
+    sum->bytes_in += more->bytes_in;
+    sum->selected += more->selected;
+    sum->taken_back += more->taken_back;
+    sum->select_ms += more->select_ms;
+    sum->exchange_ms += more->exchange_ms;
+    sum->wait_ms += more->wait_ms;
+    sum->threshold = more->threshold;
+}

@@ -1,0 +1,306 @@
+/* A step: take what has arrived, hand over the gradient, move on. With W_t the global weights after
+ * step t, v the worker's own and x_t the ones its gradient g_t was computed at:
+ *
+ *     pulled W_{t-1}?  v = W_{t-1}
+ *     push g_t
+ *     blocking:        x_{t+1} = v = W_t
+ *     otherwise:       x_{t+1} = v = LocalUpdate(v, g_t)
+ *
+ * Synchronous SGD blocks at every step, one-step delay pulls at every step and never blocks,
+ * several steps' delay pulls at every k-th; the schedule says which. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "exchange/exchange.h"
+#include "optim/local.h"
+#include "schedule/schedule.h"
+#include "worker/options.h"
+#include "worker/store.h"
+
+struct syn_worker {
+    struct syn_worker_options options; /* resolved */
+    double momentum;                   /* the effective one */
+    struct syn_group *group;
+    const struct syn_store_type *store_type;
+    void *store;
+    const struct syn_schedule_type *schedule;
+    const struct syn_local_type *local;
+    size_t size;
+    float *v;            /* [size] delayed: the worker's own weights */
+    float *memory;       /* [size] of the local update, or NULL */
+    float *snapshots[2]; /* [size] the weights pulled last and the time before, or NULL */
+    float *global_mean;  /* [size] read back from them, or NULL */
+    uint64_t snapshot_steps[2];
+    size_t snapshot_count;
+    bool is_mean_stale; /* a snapshot has come since it was read back */
+    bool is_pull_open;
+    uint64_t steps;
+    uint64_t compared; /* the step of the last comparison */
+    struct syn_cost last;
+    struct syn_cost total;
+};
+
+void syn_worker_close(struct syn_worker *worker)
+{
+    if (!worker)
+        return;
+    if (worker->store)
+        worker->store_type->close(worker->store);
+    free(worker->v);
+    free(worker->memory);
+    free(worker->snapshots[0]);
+    free(worker->snapshots[1]);
+    free(worker->global_mean);
+    free(worker);
+}
+
+static enum syn_status open_local(struct syn_worker *worker, const float *weights)
+{
+    size_t size = worker->size;
+    SYN_TRY(syn_allocate(size, sizeof(float), &worker->v));
+    memcpy(worker->v, weights, size * sizeof(float));
+    if (worker->local->memory > 0)
+        SYN_TRY(syn_allocate(size, sizeof(float), &worker->memory));
+    for (size_t i = 0; i < worker->local->snapshots; i++)
+        SYN_TRY(syn_allocate(size, sizeof(float), &worker->snapshots[i]));
+    if (worker->local->snapshots == 2)
+        SYN_TRY(syn_allocate(size, sizeof(float), &worker->global_mean));
+    return SYN_OK;
+}
+
+/* A comparison on its way. */
+struct comparison {
+    struct syn_job job;
+    struct syn_group *group;
+    uint64_t hash;
+    const char *what;
+    enum syn_status status;
+    char cause[SYN_ERROR_BYTES];
+};
+
+static void run_comparison(struct syn_job *job)
+{
+    struct comparison *own = (struct comparison *)job;
+    own->status = syn_exchange_compare(own->group, own->hash, own->what);
+    if (own->status != SYN_OK) {
+        syn_group_abandon(own->group, own->status, syn_error_text());
+        memcpy(own->cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    }
+}
+
+static enum syn_status compare(struct syn_worker *worker, const float *weights, const char *what)
+{
+    struct syn_courier *courier = worker->store_type->courier(worker->store);
+    struct comparison own = {.job.run = run_comparison,
+                             .group = worker->group,
+                             .hash = syn_hash(0, weights, worker->size * sizeof(float)),
+                             .what = what};
+    syn_courier_post(courier, &own.job);
+    syn_courier_wait(courier, &own.job);
+    return own.status == SYN_OK ? SYN_OK : syn_fail_again(own.status, own.cause);
+}
+
+static enum syn_status open_parts(struct syn_worker *worker, const struct syn_layout *layout,
+                                  const float *weights)
+{
+    struct syn_store_setup setup = {.group = worker->group,
+                                    .layout = layout,
+                                    .options = &worker->options,
+                                    .weights = weights,
+                                    .is_delayed = worker->schedule->is_delayed};
+    if (worker->schedule->is_delayed)
+        SYN_TRY(open_local(worker, weights));
+    SYN_TRY(worker->store_type->open(&setup, &worker->store));
+    return compare(worker, weights, "first weights");
+}
+
+enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout *layout,
+                                const struct syn_worker_options *options, const float *weights,
+                                struct syn_worker **worker)
+{
+    struct syn_worker *made = NULL;
+    enum syn_status status = syn_allocate(1, sizeof *made, &made);
+    if (status == SYN_OK) {
+        made->group = group;
+        made->options = *options;
+        made->size = syn_layout_size(layout);
+        status = syn_worker_resolve(&made->options, &made->momentum);
+    }
+    if (status == SYN_OK) {
+        made->store_type = syn_store_find(made->options.store);
+        made->schedule = syn_schedule_find(made->options.schedule);
+        made->local = syn_local_find(made->options.optimizer_local);
+        status = open_parts(made, layout, weights);
+    }
+    if (status != SYN_OK) {
+        syn_worker_close(made);
+        syn_group_abandon(group, status, syn_error_text());
+        return status;
+    }
+    *worker = made;
+    return SYN_OK;
+}
+
+/* The global weights after `steps` steps are here: go on from them. */
+static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps)
+{
+    memcpy(worker->v, weights, worker->size * sizeof(float));
+    if (worker->local->snapshots == 0)
+        return;
+    if (worker->local->snapshots == 2) {
+        float *oldest = worker->snapshots[1];
+        worker->snapshots[1] = worker->snapshots[0];
+        worker->snapshots[0] = oldest;
+        worker->snapshot_steps[1] = worker->snapshot_steps[0];
+    }
+    memcpy(worker->snapshots[0], weights, worker->size * sizeof(float));
+    worker->snapshot_steps[0] = steps;
+    worker->snapshot_count += worker->snapshot_count < 2;
+    worker->is_mean_stale = true;
+}
+
+/* What the last two snapshots betray of the global gradient; NULL before there are two. */
+static const float *global_mean(struct syn_worker *worker, double lr)
+{
+    if (!worker->global_mean || worker->snapshot_count < 2)
+        return NULL;
+    if (worker->is_mean_stale) {
+        struct syn_global_mean how = {
+            .lr = lr,
+            .weight_decay = worker->options.optimizer.weight_decay,
+            .momentum = worker->momentum,
+            .n = worker->snapshot_steps[0] - worker->snapshot_steps[1],
+        };
+        syn_global_mean(&how, worker->snapshots[1], worker->snapshots[0], worker->global_mean,
+                        worker->size);
+        worker->is_mean_stale = false;
+    }
+    return worker->global_mean;
+}
+
+static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
+{
+    const struct syn_worker_options *options = &worker->options;
+    const struct syn_local_type *local = worker->local;
+    double factor = options->lr_local > 0 ? options->lr_local
+                                          : (double)local->usual_lr / (1 - worker->momentum);
+    struct syn_local_rates rates = {
+        .lr = (float)(lr * factor),
+        .weight_decay = (float)options->optimizer.weight_decay,
+        .momentum = (float)options->momentum_local,
+        .lambda = options->lambda > 0 ? (float)options->lambda : local->usual_lambda,
+        .mean_square = (float)options->mean_square,
+        .alpha = (float)options->alpha,
+        .beta = (float)options->beta,
+        .snapshot = worker->snapshots[0],
+        .global_mean = global_mean(worker, lr),
+    };
+    local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+}
+
+/* Weights that everyone should have are compared now and then. */
+static enum syn_status compare_now_and_then(struct syn_worker *worker, const float *weights)
+{
+    uint64_t every = worker->options.compare_every;
+    if (every == 0 || worker->steps - worker->compared < every)
+        return SYN_OK;
+    worker->compared = worker->steps;
+    return compare(worker, weights, "weights");
+}
+
+static enum syn_status take(struct syn_worker *worker, const float **weights)
+{
+    SYN_TRY(worker->store_type->take(worker->store, weights));
+    return compare_now_and_then(worker, *weights);
+}
+
+static enum syn_status delayed_step(struct syn_worker *worker, const float *gradient,
+                                    const struct syn_rates *rates, struct syn_plan plan)
+{
+    const float *arrived;
+    if (worker->is_pull_open) {
+        SYN_TRY(take(worker, &arrived));
+        adopt(worker, arrived, worker->steps);
+        worker->is_pull_open = false;
+    }
+    SYN_TRY(worker->store_type->push(worker->store, gradient, rates, plan.pulls));
+    if (plan.blocks) {
+        SYN_TRY(take(worker, &arrived));
+        adopt(worker, arrived, worker->steps + 1);
+    } else {
+        update_locally(worker, gradient, rates->lr);
+        worker->is_pull_open = plan.pulls;
+    }
+    return SYN_OK;
+}
+
+static enum syn_status check_rates(const struct syn_rates *rates)
+{
+    if (rates->lr > 0 && rates->lr < 1e30)
+        return SYN_OK;
+    return syn_fail(SYN_INVALID, "learning rate %g; expected one above 0", rates->lr);
+}
+
+enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
+                                const struct syn_rates *rates, float *weights)
+{
+    struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
+    const float *next = worker->v;
+    SYN_TRY(check_rates(rates));
+    if (worker->schedule->is_delayed) {
+        SYN_TRY(delayed_step(worker, gradient, rates, plan));
+    } else {
+        SYN_TRY(worker->store_type->push(worker->store, gradient, rates, true));
+        SYN_TRY(take(worker, &next));
+    }
+    memcpy(weights, next, worker->size * sizeof *weights);
+    worker->steps++;
+    worker->last = worker->store_type->cost(worker->store);
+    syn_cost_add(&worker->total, &worker->last);
+    return SYN_OK;
+}
+
+enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradient,
+                                 const struct syn_rates *rates)
+{
+    SYN_TRY(check_rates(rates));
+    bool can_begin = worker->store_type->start && !worker->schedule->is_delayed;
+    return can_begin ? worker->store_type->start(worker->store, gradient, rates) : SYN_OK;
+}
+
+enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor)
+{
+    bool can_begin = worker->store_type->ready && !worker->schedule->is_delayed;
+    return can_begin ? worker->store_type->ready(worker->store, tensor) : SYN_OK;
+}
+
+enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights)
+{
+    SYN_TRY(worker->store_type->settle(worker->store, weights));
+    struct syn_cost spent = worker->store_type->cost(worker->store);
+    syn_cost_add(&worker->total, &spent);
+    return SYN_OK;
+}
+
+struct syn_cost syn_worker_last_cost(const struct syn_worker *worker)
+{
+    return worker->last;
+}
+
+struct syn_cost syn_worker_total_cost(const struct syn_worker *worker)
+{
+    return worker->total;
+}
+
+uint64_t syn_worker_steps(const struct syn_worker *worker)
+{
+    return worker->steps;
+}
+
+const float *syn_worker_residual(const struct syn_worker *worker)
+{
+    return worker->store_type->residual ? worker->store_type->residual(worker->store) : NULL;
+}

@@ -1,0 +1,143 @@
+"""bench/lab makes hosts that see each other and nothing else, and leaves nothing behind."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import unittest
+
+from project import ROOT
+
+LAB = os.path.join(ROOT, "bench", "lab")
+
+
+def lab(*words):
+    """Exit code and output, errors included."""
+    done = subprocess.run([LAB, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, timeout=60)
+    return done.returncode, done.stdout
+
+
+def why_no_lab():
+    """What keeps this machine from having one, or ""."""
+    code, output = lab("--hosts", "1", "--no-mpi", "--", "true")
+    return output.strip() if code == 2 else ""
+
+
+REASON = why_no_lab()
+
+
+class BadInput(unittest.TestCase):
+    @unittest.skipIf(os.geteuid() != 0, "what is asked for is looked at only when it could be had")
+    def test_bad_options_are_refused_in_one_line(self):
+        for words in (["--hosts", "0", "--", "true"], ["--hosts", "many", "--", "true"],
+                      ["--hosts", "251", "--", "true"], ["--rate", "fast", "--", "true"],
+                      ["--rate", "0mbit", "--", "true"], ["--latency", "5", "--", "true"],
+                      ["--burst-ms", "nan", "--", "true"], ["--ranks-per-host", "0", "--", "true"],
+                      ["--hosts", "2"], ["true"],
+                      ["--", "no-such-command-here"], ["remove", "synlab0"]):
+            with self.subTest(words):
+                code, output = lab(*words)
+                self.assertEqual(code, 2, output)
+                self.assertEqual(output.count("\n"), 1, output)
+
+    @unittest.skipIf(os.geteuid() == 0, "we are root")
+    def test_without_root_it_says_so(self):
+        code, output = lab("--", "true")
+        self.assertEqual((code, output.count("\n")), (2, 1))
+        self.assertIn("needs root", output)
+
+
+@unittest.skipIf(REASON, REASON)
+class Lab(unittest.TestCase):
+    def assert_gone(self, name):
+        self.assertNotIn(name, lab("list")[1])
+        listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
+        self.assertNotIn(name, listed.stdout)
+
+    def start(self):
+        """A lab that sleeps, once it does; with its name."""
+        process = subprocess.Popen([LAB, "--hosts", "2", "--no-mpi", "--", "sh", "-c",
+                                    "echo begun; sleep 60"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(process.stdout.readline(), "begun\n")
+        return process, f"synlab{process.pid}"
+
+    def test_every_rank_knows_its_place(self):
+        code, output = lab("--hosts", "2", "--ranks-per-host", "2", "--no-mpi", "--", "sh", "-c",
+                           "echo $RANK of $WORLD_SIZE, $LOCAL_RANK here")
+        self.assertEqual(code, 0, output)
+        self.assertEqual(sorted(output.splitlines()), [
+            "0 of 4, 0 here", "1 of 4, 1 here", "2 of 4, 0 here", "3 of 4, 1 here"])
+
+    @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
+    def test_mpirun_puts_a_rank_on_every_host(self):
+        code, output = lab("--hosts", "3", "--", "sh", "-c", "echo $OMPI_COMM_WORLD_RANK $(uname -n)")
+        if code == 2 and "needs Open MPI" in output:
+            self.skipTest(output)
+        self.assertEqual(code, 0, output)
+        self.assertEqual([re.sub("synlab[0-9]+", "", line) for line in sorted(output.splitlines())],
+                         ["0 -host1", "1 -host2", "2 -host3"])
+
+    def test_a_host_has_one_link_shaped_and_no_way_out(self):
+        code, output = lab("--hosts", "1", "--rate", "100mbit", "--no-mpi", "--", "sh", "-c",
+                           "ip -o link; ip -o -4 address; ip route; tc qdisc show dev lan")
+        self.assertEqual(code, 0, output)
+        self.assertEqual(len(re.findall(r"link/ether", output)), 1, output)
+        self.assertRegex(output, r"inet 198\.1[89]\.\d+\.1/24")
+        self.assertRegex(output, r"tbf .*rate 100Mbit burst \S+ lat 50")
+        self.assertNotIn("default", re.sub(r"mode default|group default|qlen", "", output))
+
+    def test_hosts_reach_each_other(self):
+        talk = ("import os, socket\n"
+                "here, port = os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT'])\n"
+                "if os.environ['RANK'] == '0':\n"
+                "    with socket.create_server((here, port)) as s: print(s.accept()[0].recv(5))\n"
+                "else:\n"
+                "    import time\n"
+                "    for i in range(100):\n"
+                "        try: s = socket.create_connection((here, port)); break\n"
+                "        except OSError: time.sleep(0.1)\n"
+                "    s.send(b'hello')\n")
+        code, output = lab("--hosts", "2", "--rate", "unlimited", "--no-mpi", "--", "python3", "-c",
+                           talk)
+        self.assertEqual((code, output), (0, "b'hello'\n"))
+
+    def test_the_commands_failure_is_the_labs(self):
+        code, _ = lab("--hosts", "2", "--no-mpi", "--", "sh", "-c", "[ $RANK = 0 ] && exit 7; sleep 60")
+        self.assertEqual(code, 7)
+
+    def test_signals_take_everything_down(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                process, name = self.start()
+                process.send_signal(number)
+                self.assertEqual(process.wait(30), 128 + number)
+                self.assert_gone(name)
+
+    def test_two_labs_do_not_meet(self):
+        first, one = self.start()
+        second, two = self.start()
+        listed = lab("list")[1]
+        for name in (one, two):
+            self.assertRegex(listed, rf"{name}  2 hosts, 1gbit, latency none  running")
+            self.assertIn("is running", lab("remove", name)[1])
+        for process in (first, second):
+            process.terminate()
+            process.wait(30)
+        self.assert_gone(one)
+        self.assert_gone(two)
+
+    def test_what_a_crash_leaves_is_found_and_removed(self):
+        process, name = self.start()
+        process.kill()
+        process.wait(30)
+        self.assertRegex(lab("list")[1], rf"{name}  2 hosts  left over; bench/lab remove {name}")
+        self.assertIn(f"{name} is left over", lab("--hosts", "1", "--no-mpi", "--", "true")[1])
+        self.assertEqual(lab("remove", name), (0, ""))
+        self.assert_gone(name)
+
+
+if __name__ == "__main__":
+    unittest.main()

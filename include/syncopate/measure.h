@@ -14,9 +14,8 @@ extern "C" {
 
 /* Selection. Times are medians. */
 struct syn_select_measure {
-    size_t picked; /* entries in the last step */
-    double
-        pass_ms; /* one fused pass in place: add residual, compare magnitude, store; one thread */
+    size_t picked;   /* entries in the last step */
+    double pass_ms;  /* one pass in place: add residual, compare magnitude, store */
     double first_ms; /* the first step, with nothing known of the data */
     double pick_ms;  /* residual.add, pick and keep, in the steady state */
 };

@@ -7,7 +7,7 @@ extern const struct syn_kernels syn_kernels_avx2;
 
 const struct syn_kernels *syn_kernels_vector(void)
 {
-    /* Every processor with AVX2 has conversions to half precision too; not every compiler can ask. */
+    /* Every processor with AVX2 converts to half precision too; not every compiler can ask. */
     bool has_all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
     return has_all ? &syn_kernels_avx2 : NULL;
 }

@@ -61,6 +61,7 @@ enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size
                         "tensor \"%s\" of %zu floats makes the layout larger than 2^32 - 1", name,
                         count);
     SYN_TRY(make_room(layout));
+    assert(layout->tensors);
     char *copy = strdup(name);
     if (!copy)
         return syn_fail(SYN_MEMORY, "cannot allocate the name of tensor \"%s\"", name);

@@ -138,6 +138,13 @@ enum syn_status syn_reducer_save(const struct syn_reducer *reducer, void *bytes)
  * foreign; the reducer is unchanged then. No step may be under way. */
 enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes, size_t count);
 
+/* Take on the states of all workers of a run with another number of workers: those numbered like
+ * this worker, modulo the new number, are added up and scaled by new over old number, so that the
+ * sum over all workers divided by their number stays. Failures as above.
+ *   states  [count] each of counts[i] bytes, in the order of the ranks */
+enum syn_status syn_reducer_load_regrouped(struct syn_reducer *reducer, const void *const *states,
+                                           const size_t *counts, size_t count);
+
 /* End. Steps under way are given up. NULL is harmless. */
 void syn_reducer_close(struct syn_reducer *reducer);
 

@@ -17,6 +17,8 @@
 
 #include <syncopate/optimizer.h>
 
+#include <syncopate/archive.h>
+
 #include <syncopate/worker.h>
 
 #include <syncopate/recipe.h>

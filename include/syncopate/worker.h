@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <syncopate/archive.h>
 #include <syncopate/group.h>
 #include <syncopate/layout.h>
 #include <syncopate/optimizer.h>
@@ -91,6 +92,24 @@ uint64_t syn_worker_steps(const struct syn_worker *worker);
 /* What this worker has not sent yet, [layout size], or NULL if nothing is kept. After
  * syn_worker_settle(). */
 const float *syn_worker_residual(const struct syn_worker *worker);
+
+/* Add this worker's state to an archive: what it has not sent, its part of the global weights and
+ * of the optimizer's memory, its own weights and snapshots, its step. Settles first. Collective. */
+enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *archive);
+
+/* Take on a state that syn_worker_save() wrote with the same options, layout, rank and number of
+ * workers: the run goes on to the bits it would have come to. Before the first step. SYN_FORMAT or
+ * SYN_MISMATCH with the reason if it does not fit; the worker is then of no use. */
+enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_archive *archive);
+
+/* Take on the states of a run with another number of workers: weights and optimizer are put
+ * together again, residuals are added up in groups and scaled by the ratio of the numbers, so that
+ * the sum of all residuals over P, which is what they mean to the weights, stays. Own weights and
+ * snapshots begin anew.
+ *   archives  [count] of all workers of that run, in the order of their ranks
+ * Every worker of the new run calls it. */
+enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
+                                          const struct syn_archive *const *archives, size_t count);
 
 /* End. NULL is harmless. */
 void syn_worker_close(struct syn_worker *worker);

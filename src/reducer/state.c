@@ -132,3 +132,40 @@ enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes,
                reducer->size * sizeof(float));
     return SYN_OK;
 }
+
+/* sum += scale * the arrays of a checked state. */
+static void add_state(struct syn_reducer *reducer, const uint8_t *bytes, float scale)
+{
+    struct syn_residual *residual = &reducer->residuals[reducer->newest];
+    const uint8_t *at = bytes + sizeof(struct head) + reducer->bucket_count * sizeof(float);
+    float *arrays[] = {residual->unsent, residual->velocity};
+    for (int a = 0; a < 2; a++)
+        for (size_t i = 0; arrays[a] && i < reducer->size; i++, at += sizeof(float)) {
+            float value;
+            memcpy(&value, at, sizeof value);
+            arrays[a][i] += scale * value;
+        }
+}
+
+enum syn_status syn_reducer_load_regrouped(struct syn_reducer *reducer, const void *const *states,
+                                           const size_t *counts, size_t count)
+{
+    size_t workers = reducer->group->workers;
+    struct syn_residual *residual = &reducer->residuals[reducer->newest];
+    SYN_TRY(check_idle(reducer));
+    for (size_t i = 0; i < count; i++)
+        SYN_TRY(check_bytes(reducer, states[i], counts[i]));
+    if (count == 0)
+        return syn_fail(SYN_INVALID, "no states to regroup");
+    SYN_TRY(
+        syn_reducer_load(reducer, states[reducer->group->rank % count],
+                         counts[reducer->group->rank % count])); /* for what selections remember */
+    if (residual->unsent)
+        memset(residual->unsent, 0, reducer->size * sizeof(float));
+    if (residual->velocity)
+        memset(residual->velocity, 0, reducer->size * sizeof(float));
+    for (size_t i = 0; i < count; i++)
+        if (i % workers == reducer->group->rank)
+            add_state(reducer, states[i], (float)workers / (float)count);
+    return SYN_OK;
+}

@@ -184,6 +184,61 @@ static const float *residual(void *state)
     return syn_reducer_residual(own->reducer);
 }
 
+static enum syn_status save(void *state, struct syn_archive *archive)
+{
+    struct replicas *own = state;
+    size_t count = syn_reducer_state_bytes(own->reducer);
+    void *bytes = malloc(count);
+    if (!bytes)
+        return syn_fail(SYN_MEMORY, "cannot allocate %zu bytes of reducer state", count);
+    enum syn_status status = syn_reducer_save(own->reducer, bytes);
+    if (status == SYN_OK)
+        status = syn_archive_add(archive, "store/reducer", bytes, count);
+    free(bytes);
+    SYN_TRY(status);
+    SYN_TRY(syn_archive_add(archive, "store/weights", own->weights, own->size * sizeof(float)));
+    return syn_store_save_optimizer(own->optimizer, archive);
+}
+
+static enum syn_status load_global(struct replicas *own, const struct syn_archive *archive)
+{
+    SYN_TRY(syn_archive_copy(archive, "store/weights", own->weights, own->size * sizeof(float)));
+    return syn_store_load_optimizer(own->optimizer, archive);
+}
+
+static enum syn_status load(void *state, const struct syn_archive *archive)
+{
+    struct replicas *own = state;
+    struct syn_section section = {0};
+    SYN_TRY(syn_archive_find(archive, "store/reducer", &section));
+    SYN_TRY(syn_reducer_load(own->reducer, section.bytes, section.count));
+    return load_global(own, archive);
+}
+
+/* Weights and optimizer are the same in all archives. */
+static enum syn_status load_regrouped(void *state, const struct syn_archive *const *archives,
+                                      size_t count, float *weights)
+{
+    struct replicas *own = state;
+    const void **states = calloc(count, sizeof *states);
+    size_t *counts = calloc(count, sizeof *counts);
+    enum syn_status status = states && counts ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
+    for (size_t i = 0; i < count && status == SYN_OK; i++) {
+        struct syn_section section = {0};
+        status = syn_archive_find(archives[i], "store/reducer", &section);
+        states[i] = section.bytes;
+        counts[i] = section.count;
+    }
+    if (status == SYN_OK)
+        status = syn_reducer_load_regrouped(own->reducer, states, counts, count);
+    free(states);
+    free(counts);
+    SYN_TRY(status);
+    SYN_TRY(load_global(own, archives[0]));
+    memcpy(weights, own->weights, own->size * sizeof(float));
+    return SYN_OK;
+}
+
 const struct syn_store_type syn_store_replicas = {
     .part = {"replicas", "every worker has all weights and applies every sum; no weights travel"},
     .open = open_state,
@@ -196,5 +251,8 @@ const struct syn_store_type syn_store_replicas = {
     .courier = courier,
     .cost = cost,
     .residual = residual,
+    .save = save,
+    .load = load,
+    .load_regrouped = load_regrouped,
     .close = close_state,
 };

@@ -248,6 +248,77 @@ static struct syn_cost cost(void *state)
     return spent;
 }
 
+static enum syn_status save(void *state, struct syn_archive *archive)
+{
+    struct shards *shards = state;
+    struct syn_chunk own = shards->own;
+    SYN_TRY(syn_archive_add(archive, "store/weights", shards->weights + own.first,
+                            own.count * sizeof(float)));
+    SYN_TRY(syn_archive_add(archive, "store/pulled", shards->pulled, shards->size * sizeof(float)));
+    return syn_store_save_optimizer(shards->optimizer, archive);
+}
+
+static enum syn_status load(void *state, const struct syn_archive *archive)
+{
+    struct shards *shards = state;
+    struct syn_chunk own = shards->own;
+    SYN_TRY(syn_archive_copy(archive, "store/weights", shards->weights + own.first,
+                             own.count * sizeof(float)));
+    SYN_TRY(
+        syn_archive_copy(archive, "store/pulled", shards->pulled, shards->size * sizeof(float)));
+    return syn_store_load_optimizer(shards->optimizer, archive);
+}
+
+/* Copy everyone's section of that name, a chunk of each `row` of an array, to where it was in the
+ * whole.
+ *   rows  the optimizer has one row of memory for each float it remembers of a weight */
+static enum syn_status put_together(const struct shards *shards, const char *name, size_t rows,
+                                    const struct syn_archive *const *archives, size_t count,
+                                    float *whole)
+{
+    for (size_t rank = 0; rank < count; rank++) {
+        struct syn_chunk chunk = syn_chunk_of(shards->size, count, rank + 1);
+        struct syn_section section = {0};
+        SYN_TRY(syn_archive_find(archives[rank], name, &section));
+        if (section.count != rows * chunk.count * sizeof(float))
+            return syn_fail(SYN_FORMAT, "section \"%s\" of worker %zu of %zu has %zu bytes", name,
+                            rank, count, section.count);
+        for (size_t row = 0; row < rows; row++)
+            memcpy(whole + row * shards->size + chunk.first,
+                   (const float *)section.bytes + row * chunk.count, chunk.count * sizeof(float));
+    }
+    return SYN_OK;
+}
+
+static enum syn_status load_memory(struct shards *shards, const struct syn_archive *const *archives,
+                                   size_t count)
+{
+    struct syn_chunk own = shards->own;
+    size_t rows = own.count ? syn_optimizer_state_size(shards->optimizer) / own.count : 0;
+    float *whole = malloc((rows * shards->size + 1) * sizeof *whole);
+    float *part = malloc((rows * own.count + 1) * sizeof *part);
+    enum syn_status status = whole && part ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
+    if (status == SYN_OK)
+        status = put_together(shards, "store/optimizer", rows, archives, count, whole);
+    for (size_t row = 0; row < rows && status == SYN_OK; row++)
+        memcpy(part + row * own.count, whole + row * shards->size + own.first,
+               own.count * sizeof *part);
+    if (status == SYN_OK)
+        status = syn_optimizer_load(shards->optimizer, part, rows * own.count);
+    free(whole);
+    free(part);
+    return status;
+}
+
+static enum syn_status load_regrouped(void *state, const struct syn_archive *const *archives,
+                                      size_t count, float *weights)
+{
+    struct shards *shards = state;
+    SYN_TRY(put_together(shards, "store/weights", 1, archives, count, weights));
+    memcpy(shards->weights, weights, shards->size * sizeof(float));
+    return load_memory(shards, archives, count);
+}
+
 const struct syn_store_type syn_store_shards = {
     .part = {"shards", "peer to peer: every worker keeps and updates one shard of the weights"},
     .check = check,
@@ -258,5 +329,8 @@ const struct syn_store_type syn_store_shards = {
     .settle = settle,
     .courier = courier,
     .cost = cost,
+    .save = save,
+    .load = load,
+    .load_regrouped = load_regrouped,
     .close = close_state,
 };

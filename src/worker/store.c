@@ -1,6 +1,10 @@
 /* The table of stores. */
 #include "worker/store.h"
 
+#include <stdlib.h>
+
+#include "base/status.h"
+
 #define SYN_PART(name) extern const struct syn_store_type syn_store_##name;
 #include "worker/stores.def"
 #undef SYN_PART
@@ -28,4 +32,26 @@ void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)
     sum->exchange_ms += more->exchange_ms;
     sum->wait_ms += more->wait_ms;
     sum->threshold = more->threshold;
+}
+
+enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,
+                                         struct syn_archive *archive)
+{
+    size_t count = syn_optimizer_state_size(optimizer);
+    float *memory = malloc((count + 1) * sizeof *memory);
+    if (!memory)
+        return syn_fail(SYN_MEMORY, "cannot allocate %zu floats of optimizer state", count);
+    syn_optimizer_save(optimizer, memory);
+    enum syn_status status =
+        syn_archive_add(archive, "store/optimizer", memory, count * sizeof *memory);
+    free(memory);
+    return status;
+}
+
+enum syn_status syn_store_load_optimizer(struct syn_optimizer *optimizer,
+                                         const struct syn_archive *archive)
+{
+    struct syn_section section = {0};
+    SYN_TRY(syn_archive_find(archive, "store/optimizer", &section));
+    return syn_optimizer_load(optimizer, section.bytes, section.count / sizeof(float));
 }

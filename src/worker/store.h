@@ -58,6 +58,15 @@ struct syn_store_type {
     /* (optional) What this worker has not sent. */
     const float *(*residual)(void *state);
 
+    /* (optional) Add the store's state to an archive, nothing being under way; take it on again. */
+    enum syn_status (*save)(void *state, struct syn_archive *archive);
+    enum syn_status (*load)(void *state, const struct syn_archive *archive);
+
+    /* (optional) Take on the states of a run with another number of workers.
+     *   weights  [size] the global ones, for the worker to go on from */
+    enum syn_status (*load_regrouped)(void *state, const struct syn_archive *const *archives,
+                                      size_t count, float *weights);
+
     void (*close)(void *state);
 };
 
@@ -67,6 +76,12 @@ const char *syn_store_name(size_t i);
 
 /* The choices for options: "auto" and then the rows. */
 const char *syn_store_choice(size_t i);
+
+/* The optimizer's memory as a section "store/optimizer". */
+enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,
+                                         struct syn_archive *archive);
+enum syn_status syn_store_load_optimizer(struct syn_optimizer *optimizer,
+                                         const struct syn_archive *archive);
 
 /* Add up costs. */
 void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more);

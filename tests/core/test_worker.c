@@ -369,6 +369,150 @@ static void every_local_update_follows_its_formula(void **state)
     free(own);
 }
 
+/* A run that is saved after some steps and goes on, and one that begins from what was saved. */
+struct break_in {
+    struct syn_worker_options options;
+    size_t saved_at;
+    struct syn_archive *archives[TEAM_MOST];
+    size_t archive_count; /* of the run that was saved; 0: this is that run */
+    enum syn_status status[TEAM_MOST];
+    char cause[TEAM_MOST][512];
+    uint64_t hash[TEAM_MOST];
+    float settled[TEAM_MOST][SIZE];
+    float unsent[TEAM_MOST][SIZE];
+};
+
+static enum syn_status begin_or_resume(struct break_in *own, struct syn_worker *worker, size_t rank,
+                                       size_t workers, float *weights)
+{
+    enum syn_status status = SYN_OK;
+    if (own->archive_count == workers)
+        status = syn_worker_load(worker, own->archives[rank]);
+    else if (own->archive_count > 0)
+        status = syn_worker_load_regrouped(worker, (const struct syn_archive *const *)own->archives,
+                                           own->archive_count);
+    if (own->archive_count > 0 && status == SYN_OK)
+        status = syn_worker_settle(worker, own->settled[rank]);
+    if (syn_worker_residual(worker))
+        memcpy(own->unsent[rank], syn_worker_residual(worker), sizeof own->unsent[rank]);
+    if (own->archive_count == workers && status == SYN_OK)
+        status = syn_archive_copy(own->archives[rank], "weights", weights, SIZE * sizeof(float));
+    return status;
+}
+
+static void break_member(struct syn_group *group, size_t rank, void *context)
+{
+    struct break_in *own = context;
+    struct syn_layout *layout = NULL;
+    struct syn_worker *worker = NULL;
+    float weights[SIZE] = {0};
+    float gradient[SIZE];
+    enum syn_status status = scenario_layout(three_tensors, &layout);
+    if (status == SYN_OK)
+        status = syn_worker_open(group, layout, &own->options, weights, &worker);
+    if (status == SYN_OK)
+        status = begin_or_resume(own, worker, rank, syn_group_size(group), weights);
+    size_t first = own->archive_count > 0 ? own->saved_at : 0;
+    for (size_t step = first; step < STEPS && status == SYN_OK; step++) {
+        /* A falling learning rate, so that a rate remembered wrongly shows. */
+        struct syn_rates rates = {.lr = 0.05 / (double)(step + 1)};
+        if (step == own->saved_at && own->archive_count == 0) {
+            status = syn_worker_save(worker, own->archives[rank]);
+            syn_archive_add(own->archives[rank], "weights", weights, sizeof weights);
+        }
+        bowl_gradient(rank, step, weights, gradient);
+        if (status == SYN_OK)
+            status = syn_worker_step(worker, gradient, &rates, weights);
+        if (step >= own->saved_at)
+            own->hash[rank] = syn_hash(own->hash[rank], weights, sizeof weights);
+    }
+    own->status[rank] = status;
+    snprintf(own->cause[rank], sizeof own->cause[rank], "%s", syn_error_text());
+    syn_worker_close(worker);
+    syn_layout_free(layout);
+}
+
+static void play_break(struct break_in *own, size_t workers)
+{
+    team_run(workers, 20000, break_member, own);
+    for (size_t i = 0; i < workers; i++)
+        if (own->status[i] != SYN_OK)
+            fail_msg("worker %zu of %zu: %s", i, workers, own->cause[i]);
+}
+
+static void save_run(struct break_in *own, const char *recipe, size_t workers, size_t saved_at)
+{
+    struct run run = run_of(recipe);
+    memset(own, 0, sizeof *own);
+    own->options = run.options;
+    own->saved_at = saved_at;
+    for (size_t i = 0; i < workers; i++)
+        assert_ok(syn_archive_new(&own->archives[i]));
+    play_break(own, workers);
+}
+
+static void free_archives(struct break_in *own)
+{
+    for (size_t i = 0; i < TEAM_MOST; i++)
+        syn_archive_free(own->archives[i]);
+}
+
+static void a_resumed_run_comes_to_the_same_bits(void **state)
+{
+    (void)state;
+    struct break_in *whole = malloc(sizeof *whole);
+    struct break_in *resumed = malloc(sizeof *resumed);
+    for (size_t r = 0; syn_recipe_name(r); r++)
+        for (size_t at = 0; at < 12; at += 5) {
+            save_run(whole, syn_recipe_name(r), 3, at);
+            *resumed = *whole;
+            memset(resumed->hash, 0, sizeof resumed->hash);
+            resumed->archive_count = 3;
+            play_break(resumed, 3);
+            for (int i = 0; i < 3; i++)
+                assert_true(resumed->hash[i] == whole->hash[i]);
+            free_archives(whole);
+        }
+    free(whole);
+    free(resumed);
+}
+
+static void another_number_of_workers_loses_nothing(void **state)
+{
+    (void)state;
+    static const size_t changes[][2] = {{4, 2}, {2, 4}, {3, 1}, {1, 3}, {5, 3}, {2, 3}};
+    struct break_in *whole = malloc(sizeof *whole);
+    struct break_in *regrouped = malloc(sizeof *regrouped);
+    for (size_t r = 0; syn_recipe_name(r); r++)
+        for (int c = 0; c < 6; c++) {
+            size_t before = changes[c][0];
+            size_t after = changes[c][1];
+            save_run(whole, syn_recipe_name(r), before, 10);
+            struct break_in *same = malloc(sizeof *same);
+            *same = *whole;
+            same->archive_count = before;
+            play_break(same, before); /* for weights and residuals as they were */
+            *regrouped = *whole;
+            regrouped->archive_count = before;
+            play_break(regrouped, after);
+            for (size_t i = 0; i < SIZE; i++) {
+                double was = 0;
+                double is = 0;
+                for (size_t w = 0; w < before; w++)
+                    was += (double)same->unsent[w][i] / (double)before;
+                for (size_t w = 0; w < after; w++)
+                    is += (double)regrouped->unsent[w][i] / (double)after;
+                assert_true(fabs(was - is) < 1e-5 * (1 + fabs(was)));
+                for (size_t w = 0; w < after; w++)
+                    assert_true(regrouped->settled[w][i] == same->settled[0][i]);
+            }
+            free(same);
+            free_archives(whole);
+        }
+    free(whole);
+    free(regrouped);
+}
+
 struct odd {
     size_t workers;
     enum syn_status got[TEAM_MOST];
@@ -440,6 +584,8 @@ int main(void)
         cmocka_unit_test(settling_and_readiness_change_no_bit),
         cmocka_unit_test(every_recipe_and_mix_comes_to_the_same_place),
         cmocka_unit_test(every_local_update_follows_its_formula),
+        cmocka_unit_test(a_resumed_run_comes_to_the_same_bits),
+        cmocka_unit_test(another_number_of_workers_loses_nothing),
         cmocka_unit_test(workers_that_begin_with_other_weights_are_found),
         cmocka_unit_test(contradictions_are_refused_with_the_reason),
     };

@@ -1,0 +1,65 @@
+/* Archives: named sections of bytes in one file, each with a checksum. Checkpoints are such files;
+ * docs/formats.md has every byte. */
+#ifndef SYNCOPATE_ARCHIVE_H
+#define SYNCOPATE_ARCHIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct syn_archive;
+
+/* One section; owned by the archive. */
+struct syn_section {
+    const char *name;
+    const void *bytes;
+    size_t count;
+};
+
+#define SYN_SECTION_NAME 48 /* bytes of a name with its NUL, at most */
+
+/* Make an empty archive. */
+enum syn_status syn_archive_new(struct syn_archive **archive);
+
+/* Append a section, copying it.
+ *   name  not empty, unlike every other in the archive, shorter than SYN_SECTION_NAME */
+enum syn_status syn_archive_add(struct syn_archive *archive, const char *name, const void *bytes,
+                                size_t count);
+
+/* Section number i; a name of NULL past the last. */
+struct syn_section syn_archive_section(const struct syn_archive *archive, size_t i);
+
+/* The section of that name; SYN_FORMAT if there is none. */
+enum syn_status syn_archive_find(const struct syn_archive *archive, const char *name,
+                                 struct syn_section *section);
+
+/* Copy the section of that name into a buffer of exactly its size; SYN_FORMAT if there is none or
+ * it has another size. */
+enum syn_status syn_archive_copy(const struct syn_archive *archive, const char *name, void *to,
+                                 size_t count);
+
+/* Write the archive as a file, so that at any moment either the old file or the whole new one is
+ * there: a temporary name beside it, synced to disk, then renamed. On failure SYN_IO, and nothing
+ * is left behind. */
+enum syn_status syn_archive_save(const struct syn_archive *archive, const char *path);
+
+/* Read a file. SYN_IO if it cannot be read, SYN_FORMAT with the reason if it is damaged or no
+ * archive. */
+enum syn_status syn_archive_load(const char *path, struct syn_archive **archive);
+
+/* The same from memory.
+ *   origin  named in complaints, such as the file */
+enum syn_status syn_archive_parse(const void *bytes, size_t count, const char *origin,
+                                  struct syn_archive **archive);
+
+void syn_archive_free(struct syn_archive *archive);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* The worker from inside: what its files share. */
+#ifndef SYN_WORKER_INSIDE_H
+#define SYN_WORKER_INSIDE_H
+
+#include <syncopate/worker.h>
+
+#include "optim/local.h"
+#include "schedule/schedule.h"
+#include "worker/store.h"
+
+struct syn_worker {
+    struct syn_worker_options options; /* resolved */
+    double momentum;                   /* the effective one */
+    struct syn_group *group;
+    const struct syn_store_type *store_type;
+    void *store;
+    const struct syn_schedule_type *schedule;
+    const struct syn_local_type *local;
+    size_t size;
+    float *v;            /* [size] delayed: the worker's own weights */
+    float *memory;       /* [size] of the local update, or NULL */
+    float *snapshots[2]; /* [size] the weights pulled last and the time before, or NULL */
+    float *global_mean;  /* [size] read back from them, or NULL */
+    uint64_t snapshot_steps[2];
+    size_t snapshot_count;
+    bool is_mean_stale; /* a snapshot has come since it was read back */
+    bool is_pull_open;
+    uint64_t steps;
+    uint64_t compared; /* the step of the last comparison */
+    struct syn_cost last;
+    struct syn_cost total;
+};
+
+#endif

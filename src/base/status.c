@@ -67,14 +67,13 @@ static void emit(enum syn_log_level level, const char *text)
     pthread_mutex_unlock(&out.mutex);
 }
 
-enum syn_status syn_fail(enum syn_status status, const char *format, ...)
+void syn_note_failure(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
     emit(SYN_LOG_ERROR, last_error);
-    return status;
 }
 
 enum syn_status syn_fail_again(enum syn_status status, const char *text)

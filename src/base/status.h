@@ -12,8 +12,17 @@
 #define SYN_PRINTF(text_at, first)
 #endif
 
-/* Log the cause as an error, remember it for syn_error_text() on this thread, return status. */
-enum syn_status syn_fail(enum syn_status status, const char *format, ...) SYN_PRINTF(2, 3);
+/* Log the cause as an error, and remember it for syn_error_text() on this thread. */
+void syn_note_failure(const char *format, ...) SYN_PRINTF(1, 2);
+
+static inline enum syn_status syn_failure(enum syn_status status)
+{
+    return status;
+}
+
+/* The same, and the status as the value: return syn_fail(SYN_INVALID, "%zu workers", n);
+ * A macro, so that compilers and analysers see that a failure is never SYN_OK. */
+#define syn_fail(status, ...) (syn_note_failure(__VA_ARGS__), syn_failure(status))
 
 /* Remember a cause that another thread has logged already, return status. */
 enum syn_status syn_fail_again(enum syn_status status, const char *text);

@@ -10,22 +10,11 @@
 #include <syncopate/worker.h>
 
 #include "base/hash.h"
+#include "bowl.h"
 #include "scenario.h"
 #include "team.h"
 
-enum { SIZE = 900, STEPS = 24 };
-
-static const size_t three_tensors[] = {400, 300, 200, SIZE_MAX};
-
-/* Four workers pull at a quadratic bowl each with a centre of its own; so gradients depend on the
- * weights. */
-static void bowl_gradient(size_t rank, size_t step, const float *weights, float *gradient)
-{
-    static _Thread_local float noise[SIZE];
-    scenario_gradient(RANDOM, rank, step, noise, SIZE);
-    for (size_t i = 0; i < SIZE; i++)
-        gradient[i] = (weights[i] - (float)(i % 7) * 0.1F * (float)(rank + 1)) + 0.1F * noise[i];
-}
+enum { STEPS = 24 };
 
 struct run {
     struct syn_worker_options options;
@@ -35,21 +24,14 @@ struct run {
     bool by_tensor;      /* tensors become ready one by one */
     enum syn_status status[TEAM_MOST];
     char cause[TEAM_MOST][512];
-    uint64_t hash[TEAM_MOST];       /* of all weights that were handed out */
-    float weights[TEAM_MOST][SIZE]; /* the settled ones */
+    uint64_t hash[TEAM_MOST];            /* of all weights that were handed out */
+    float weights[TEAM_MOST][BOWL_SIZE]; /* the settled ones */
     uint64_t bytes_out[TEAM_MOST];
 };
 
 static struct run run_of(const char *recipe)
 {
-    struct run run = {.steps = STEPS, .lr = 0.05};
-    syn_worker_defaults(&run.options);
-    assert_ok(syn_recipe_apply_worker(recipe, &run.options));
-    run.options.warmup = 3;
-    run.options.compare_every = 5;
-    run.options.reducer.density = 0.05;
-    run.options.optimizer.weight_decay = 0.01;
-    return run;
+    return (struct run){.options = bowl_options(recipe), .steps = STEPS, .lr = 0.05};
 }
 
 static enum syn_status take_step(struct run *run, struct syn_worker *worker, const float *gradient,
@@ -69,10 +51,10 @@ static void member(struct syn_group *group, size_t rank, void *context)
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[SIZE] = {0};
-    float gradient[SIZE];
+    float weights[BOWL_SIZE] = {0};
+    float gradient[BOWL_SIZE];
     struct syn_rates rates = {.lr = run->lr};
-    enum syn_status status = scenario_layout(three_tensors, &layout);
+    enum syn_status status = scenario_layout(bowl_tensors, &layout);
     if (status == SYN_OK)
         status = syn_worker_open(group, layout, &run->options, weights, &worker);
     for (size_t step = 0; step < run->steps && status == SYN_OK; step++) {
@@ -181,7 +163,7 @@ static void density_one_is_dense(void **state)
             sparse.options.momentum_form = "global";
             play(&dense, teams[t]);
             play(&sparse, teams[t]);
-            for (size_t i = 0; i < SIZE; i++)
+            for (size_t i = 0; i < BOWL_SIZE; i++)
                 assert_true(fabsf(dense.weights[0][i] - sparse.weights[0][i]) < 1e-6F);
         }
 }
@@ -230,8 +212,8 @@ static void every_recipe_and_mix_comes_to_the_same_place(void **state)
         }
         play(&run, 4);
         double distance = 0;
-        for (size_t i = 0; i < SIZE; i++)
-            distance += fabs((double)(run.weights[0][i] - best.weights[0][i])) / SIZE;
+        for (size_t i = 0; i < BOWL_SIZE; i++)
+            distance += fabs((double)(run.weights[0][i] - best.weights[0][i])) / BOWL_SIZE;
         if (distance > 0.05)
             fail_msg("run %zu (%s) ends %g away from ssgd", r, run.options.schedule, distance);
     }
@@ -241,8 +223,8 @@ static void every_recipe_and_mix_comes_to_the_same_place(void **state)
 enum { TEAM = 3, TEN = 10 };
 
 struct reference {
-    double w[SIZE], m[SIZE], before[SIZE], after[SIZE];
-    double v[TEAM][SIZE], memory[TEAM][SIZE];
+    double w[BOWL_SIZE], m[BOWL_SIZE], before[BOWL_SIZE], after[BOWL_SIZE];
+    double v[TEAM][BOWL_SIZE], memory[TEAM][BOWL_SIZE];
     uint64_t before_step, after_step;
     int snapshots;
 };
@@ -283,16 +265,16 @@ static double local_change(const struct syn_worker_options *o, struct reference 
 
 /* One step of all three workers, with x the weights that their gradients are computed at. */
 static void reference_step(const struct syn_worker_options *o, struct reference *r, size_t step,
-                           float x[TEAM][SIZE], bool *pull_open)
+                           float x[TEAM][BOWL_SIZE], bool *pull_open)
 {
-    static float g[TEAM][SIZE];
+    static float g[TEAM][BOWL_SIZE];
     const double lr = 0.05;
     for (int p = 0; p < TEAM; p++)
         bowl_gradient((size_t)p, step, x[p], g[p]);
     if (*pull_open)
         pulled(r, step);
     *pull_open = false;
-    for (size_t i = 0; i < SIZE; i++) {
+    for (size_t i = 0; i < BOWL_SIZE; i++) {
         double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / TEAM;
         r->m[i] = o->optimizer.momentum * r->m[i] + mean + o->optimizer.weight_decay * r->w[i];
         r->w[i] -= lr * r->m[i];
@@ -301,18 +283,18 @@ static void reference_step(const struct syn_worker_options *o, struct reference 
         pulled(r, step + 1);
     } else {
         for (int p = 0; p < TEAM; p++)
-            for (size_t i = 0; i < SIZE; i++)
+            for (size_t i = 0; i < BOWL_SIZE; i++)
                 r->v[p][i] -= local_change(o, r, p, i, (double)g[p][i], lr);
         *pull_open = (step - o->warmup) % o->delay == o->delay - 1;
     }
     for (int p = 0; p < TEAM; p++)
-        for (size_t i = 0; i < SIZE; i++)
+        for (size_t i = 0; i < BOWL_SIZE; i++)
             x[p][i] = (float)r->v[p][i];
 }
 
 struct following {
     struct syn_worker_options options;
-    float weights[TEAM][TEN][SIZE];
+    float weights[TEAM][TEN][BOWL_SIZE];
     enum syn_status status[TEAM];
 };
 
@@ -321,10 +303,10 @@ static void follow(struct syn_group *group, size_t rank, void *context)
     struct following *own = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[SIZE] = {0};
-    float gradient[SIZE];
+    float weights[BOWL_SIZE] = {0};
+    float gradient[BOWL_SIZE];
     struct syn_rates rates = {.lr = 0.05};
-    own->status[rank] = scenario_layout(three_tensors, &layout);
+    own->status[rank] = scenario_layout(bowl_tensors, &layout);
     if (own->status[rank] == SYN_OK)
         own->status[rank] = syn_worker_open(group, layout, &own->options, weights, &worker);
     for (size_t step = 0; step < TEN && own->status[rank] == SYN_OK; step++) {
@@ -350,13 +332,13 @@ static void every_local_update_follows_its_formula(void **state)
         own->options.momentum_local = 0.5;
         team_run(TEAM, 20000, follow, own);
         struct reference *reference = calloc(1, sizeof *reference);
-        static float x[TEAM][SIZE];
+        static float x[TEAM][BOWL_SIZE];
         memset(x, 0, sizeof x);
         bool pull_open = false;
         for (size_t step = 0; step < TEN; step++) {
             reference_step(&own->options, reference, step, x, &pull_open);
             for (int p = 0; p < TEAM; p++)
-                for (size_t i = 0; i < SIZE; i++) {
+                for (size_t i = 0; i < BOWL_SIZE; i++) {
                     double got = (double)own->weights[p][step][i];
                     double expected = reference->v[p][i];
                     if (fabs(got - expected) > 1e-4 * (1 + fabs(expected)))
@@ -367,150 +349,6 @@ static void every_local_update_follows_its_formula(void **state)
         free(reference);
     }
     free(own);
-}
-
-/* A run that is saved after some steps and goes on, and one that begins from what was saved. */
-struct break_in {
-    struct syn_worker_options options;
-    size_t saved_at;
-    struct syn_archive *archives[TEAM_MOST];
-    size_t archive_count; /* of the run that was saved; 0: this is that run */
-    enum syn_status status[TEAM_MOST];
-    char cause[TEAM_MOST][512];
-    uint64_t hash[TEAM_MOST];
-    float settled[TEAM_MOST][SIZE];
-    float unsent[TEAM_MOST][SIZE];
-};
-
-static enum syn_status begin_or_resume(struct break_in *own, struct syn_worker *worker, size_t rank,
-                                       size_t workers, float *weights)
-{
-    enum syn_status status = SYN_OK;
-    if (own->archive_count == workers)
-        status = syn_worker_load(worker, own->archives[rank]);
-    else if (own->archive_count > 0)
-        status = syn_worker_load_regrouped(worker, (const struct syn_archive *const *)own->archives,
-                                           own->archive_count);
-    if (own->archive_count > 0 && status == SYN_OK)
-        status = syn_worker_settle(worker, own->settled[rank]);
-    if (syn_worker_residual(worker))
-        memcpy(own->unsent[rank], syn_worker_residual(worker), sizeof own->unsent[rank]);
-    if (own->archive_count == workers && status == SYN_OK)
-        status = syn_archive_copy(own->archives[rank], "weights", weights, SIZE * sizeof(float));
-    return status;
-}
-
-static void break_member(struct syn_group *group, size_t rank, void *context)
-{
-    struct break_in *own = context;
-    struct syn_layout *layout = NULL;
-    struct syn_worker *worker = NULL;
-    float weights[SIZE] = {0};
-    float gradient[SIZE];
-    enum syn_status status = scenario_layout(three_tensors, &layout);
-    if (status == SYN_OK)
-        status = syn_worker_open(group, layout, &own->options, weights, &worker);
-    if (status == SYN_OK)
-        status = begin_or_resume(own, worker, rank, syn_group_size(group), weights);
-    size_t first = own->archive_count > 0 ? own->saved_at : 0;
-    for (size_t step = first; step < STEPS && status == SYN_OK; step++) {
-        /* A falling learning rate, so that a rate remembered wrongly shows. */
-        struct syn_rates rates = {.lr = 0.05 / (double)(step + 1)};
-        if (step == own->saved_at && own->archive_count == 0) {
-            status = syn_worker_save(worker, own->archives[rank]);
-            syn_archive_add(own->archives[rank], "weights", weights, sizeof weights);
-        }
-        bowl_gradient(rank, step, weights, gradient);
-        if (status == SYN_OK)
-            status = syn_worker_step(worker, gradient, &rates, weights);
-        if (step >= own->saved_at)
-            own->hash[rank] = syn_hash(own->hash[rank], weights, sizeof weights);
-    }
-    own->status[rank] = status;
-    snprintf(own->cause[rank], sizeof own->cause[rank], "%s", syn_error_text());
-    syn_worker_close(worker);
-    syn_layout_free(layout);
-}
-
-static void play_break(struct break_in *own, size_t workers)
-{
-    team_run(workers, 20000, break_member, own);
-    for (size_t i = 0; i < workers; i++)
-        if (own->status[i] != SYN_OK)
-            fail_msg("worker %zu of %zu: %s", i, workers, own->cause[i]);
-}
-
-static void save_run(struct break_in *own, const char *recipe, size_t workers, size_t saved_at)
-{
-    struct run run = run_of(recipe);
-    memset(own, 0, sizeof *own);
-    own->options = run.options;
-    own->saved_at = saved_at;
-    for (size_t i = 0; i < workers; i++)
-        assert_ok(syn_archive_new(&own->archives[i]));
-    play_break(own, workers);
-}
-
-static void free_archives(struct break_in *own)
-{
-    for (size_t i = 0; i < TEAM_MOST; i++)
-        syn_archive_free(own->archives[i]);
-}
-
-static void a_resumed_run_comes_to_the_same_bits(void **state)
-{
-    (void)state;
-    struct break_in *whole = malloc(sizeof *whole);
-    struct break_in *resumed = malloc(sizeof *resumed);
-    for (size_t r = 0; syn_recipe_name(r); r++)
-        for (size_t at = 0; at < 12; at += 5) {
-            save_run(whole, syn_recipe_name(r), 3, at);
-            *resumed = *whole;
-            memset(resumed->hash, 0, sizeof resumed->hash);
-            resumed->archive_count = 3;
-            play_break(resumed, 3);
-            for (int i = 0; i < 3; i++)
-                assert_true(resumed->hash[i] == whole->hash[i]);
-            free_archives(whole);
-        }
-    free(whole);
-    free(resumed);
-}
-
-static void another_number_of_workers_loses_nothing(void **state)
-{
-    (void)state;
-    static const size_t changes[][2] = {{4, 2}, {2, 4}, {3, 1}, {1, 3}, {5, 3}, {2, 3}};
-    struct break_in *whole = malloc(sizeof *whole);
-    struct break_in *regrouped = malloc(sizeof *regrouped);
-    for (size_t r = 0; syn_recipe_name(r); r++)
-        for (int c = 0; c < 6; c++) {
-            size_t before = changes[c][0];
-            size_t after = changes[c][1];
-            save_run(whole, syn_recipe_name(r), before, 10);
-            struct break_in *same = malloc(sizeof *same);
-            *same = *whole;
-            same->archive_count = before;
-            play_break(same, before); /* for weights and residuals as they were */
-            *regrouped = *whole;
-            regrouped->archive_count = before;
-            play_break(regrouped, after);
-            for (size_t i = 0; i < SIZE; i++) {
-                double was = 0;
-                double is = 0;
-                for (size_t w = 0; w < before; w++)
-                    was += (double)same->unsent[w][i] / (double)before;
-                for (size_t w = 0; w < after; w++)
-                    is += (double)regrouped->unsent[w][i] / (double)after;
-                assert_true(fabs(was - is) < 1e-5 * (1 + fabs(was)));
-                for (size_t w = 0; w < after; w++)
-                    assert_true(regrouped->settled[w][i] == same->settled[0][i]);
-            }
-            free(same);
-            free_archives(whole);
-        }
-    free(whole);
-    free(regrouped);
 }
 
 struct odd {
@@ -525,10 +363,10 @@ static void begin_elsewhere(struct syn_group *group, size_t rank, void *context)
     struct syn_worker_options options;
     struct syn_layout *layout;
     struct syn_worker *worker = NULL;
-    float weights[SIZE] = {0};
+    float weights[BOWL_SIZE] = {0};
     weights[17] = rank == 2 ? 1 : 0;
     syn_worker_defaults(&options);
-    scenario_layout(three_tensors, &layout);
+    scenario_layout(bowl_tensors, &layout);
     odd->got[rank] = syn_worker_open(group, layout, &options, weights, &worker);
     snprintf(odd->cause[rank], sizeof odd->cause[rank], "%s", syn_error_text());
     syn_worker_close(worker);
@@ -584,8 +422,6 @@ int main(void)
         cmocka_unit_test(settling_and_readiness_change_no_bit),
         cmocka_unit_test(every_recipe_and_mix_comes_to_the_same_place),
         cmocka_unit_test(every_local_update_follows_its_formula),
-        cmocka_unit_test(a_resumed_run_comes_to_the_same_bits),
-        cmocka_unit_test(another_number_of_workers_loses_nothing),
         cmocka_unit_test(workers_that_begin_with_other_weights_are_found),
         cmocka_unit_test(contradictions_are_refused_with_the_reason),
     };

@@ -27,7 +27,7 @@ enum syn_status bench_flags_parse(const struct command *self, const char *recipe
     syn_settings_defaults(&syn_reducer_settings, &flags->reducer);
     enum syn_status status = syn_settings_set(&table, flags, "recipe", recipe);
     if (status == SYN_OK)
-        status = flags_parse_over(self, sets, 2, argc, argv, &words);
+        status = flags_read(self, sets, 2, argc, argv, &words);
     flags->wants_help = words.wants_help;
     if (status != SYN_OK || words.wants_help)
         return status;
@@ -36,5 +36,5 @@ enum syn_status bench_flags_parse(const struct command *self, const char *recipe
         return SYN_INVALID;
     }
     status = syn_recipe_apply(flags->recipe, &flags->reducer);
-    return status == SYN_OK ? flags_parse_over(self, sets, 2, argc, argv, &words) : status;
+    return status == SYN_OK ? flags_read(self, sets, 2, argc, argv, &words) : status;
 }

@@ -90,11 +90,11 @@ enum syn_status flags_parse(const struct command *self, const struct flag_set *s
 {
     for (size_t i = 0; i < count; i++)
         syn_settings_defaults(sets[i].table, sets[i].options);
-    return flags_parse_over(self, sets, count, argc, argv, flags);
+    return flags_read(self, sets, count, argc, argv, flags);
 }
 
-enum syn_status flags_parse_over(const struct command *self, const struct flag_set *sets,
-                                 size_t count, int argc, char **argv, struct flags *flags)
+enum syn_status flags_read(const struct command *self, const struct flag_set *sets, size_t count,
+                           int argc, char **argv, struct flags *flags)
 {
     *flags = (struct flags){0};
     for (int at = 0; at < argc; at++) {

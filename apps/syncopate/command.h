@@ -52,8 +52,8 @@ enum syn_status flags_parse(const struct command *self, const struct flag_set *s
 
 /* The same over what the sets hold already: for defaults that depend on another flag, such as a
  * recipe's. */
-enum syn_status flags_parse_over(const struct command *self, const struct flag_set *sets,
-                                 size_t count, int argc, char **argv, struct flags *flags);
+enum syn_status flags_read(const struct command *self, const struct flag_set *sets, size_t count,
+                           int argc, char **argv, struct flags *flags);
 
 /* The exit code for a status; EXIT_USAGE for SYN_INVALID, SYN_UNSUPPORTED and SYN_FORMAT. The cause
  * is on standard error already: the library has logged it. */

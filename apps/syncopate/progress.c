@@ -1,9 +1,10 @@
-/* The progress bar redraws one line in place; where standard error is no terminal it writes a line
- * now and then instead, so that logs stay readable. */
+/* The progress bar redraws one line in place; where standard error is no terminal it writes a
+ * line now and then instead, so that logs stay readable. */
 #include "progress.h"
 
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,41 +24,87 @@ void progress_begin(struct progress *progress, const char *title, uint64_t total
     progress->on_terminal = isatty(STDERR_FILENO) == 1;
 }
 
-static void draw_bar(const struct progress *progress, double share)
+/* The line's text, as much of it as fits. */
+struct line {
+    char text[256];
+    size_t length;
+};
+
+static void put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(struct line *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    size_t room = sizeof line->text - line->length;
+    int wrote = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    if (wrote > 0)
+        line->length += (size_t)wrote < room ? (size_t)wrote : room - 1;
+}
+
+static void put_bar(struct line *line, double share)
 {
     int full = (int)(share * BAR_CELLS);
-    fputs(" [", stderr);
+    put(line, " [");
     for (int i = 0; i < BAR_CELLS; i++)
-        fputc(i < full ? '#' : '.', stderr);
-    fputc(']', stderr);
-    (void)progress;
+        put(line, "%c", i < full ? '#' : '.');
+    put(line, "]");
+}
+
+static void put_time(struct line *line, double seconds)
+{
+    if (seconds < 90)
+        put(line, ", %.0f s left", seconds);
+    else if (seconds < 5400)
+        put(line, ", %.0f min left", seconds / 60);
+    else
+        put(line, ", %.1f h left", seconds / 3600);
+}
+
+/* A line that is wider than the terminal would wrap, and could not be drawn over any more. */
+static void fit_terminal(struct line *line)
+{
+    struct winsize size = {0};
+    size_t columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    if (line->length > columns - 1)
+        line->text[columns - 1] = '\0';
+}
+
+/* Whether it is time to draw: not before two seconds have passed, and not too often. */
+static bool is_due(const struct progress *progress, int64_t now)
+{
+    int64_t pause = progress->on_terminal ? 100000000LL : 10000000000LL;
+    if (!progress->shown)
+        return now - progress->began_ns >= QUIET_NS;
+    return now - progress->shown_ns >= pause;
 }
 
 void progress_tell(struct progress *progress, uint64_t done, const char *words)
 {
+    struct line line = {.length = 0};
     int64_t now = now_ns();
-    int64_t pause = progress->on_terminal ? 100000000LL : 10000000000LL;
-    bool first = !progress->shown && now - progress->began_ns >= QUIET_NS;
-    bool again = progress->shown && now - progress->shown_ns >= pause;
-    if (!first && !again)
+    if (!is_due(progress, now))
         return;
     progress->shown = true;
     progress->shown_ns = now;
-    fputs(progress->on_terminal ? "\r\033[K" : "", stderr);
-    fputs(progress->title, stderr);
+    put(&line, "%s", progress->title);
     if (progress->total > 0) {
         double share = (double)done / (double)progress->total;
         double spent_s = (double)(now - progress->began_ns) * 1e-9;
         if (progress->on_terminal)
-            draw_bar(progress, share);
-        fprintf(stderr, " %3.0f%%", 100 * share);
-        if (share > 0)
-            fprintf(stderr, ", %.0f s left", spent_s * (1 - share) / share);
+            put_bar(&line, share);
+        put(&line, " %3.0f%%", 100 * share);
+        if (share > 0.02)
+            put_time(&line, spent_s * (1 - share) / share);
     }
     if (words)
-        fprintf(stderr, ", %s", words);
-    if (!progress->on_terminal)
-        fputc('\n', stderr);
+        put(&line, ", %s", words);
+    if (progress->on_terminal)
+        fit_terminal(&line);
+    fprintf(stderr, progress->on_terminal ? "\r\033[K%s" : "%s\n", line.text);
     fflush(stderr);
 }
 

@@ -1,0 +1,146 @@
+/* syncopate train: one model on one data set, with a progress bar, and files that tell what came
+ * of it.
+ *
+ * The command line is read twice: first for the model, then over what that model is usually
+ * trained with, so that only what was typed differs from it. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <syncopate/engine/train.h>
+
+#include "command.h"
+#include "progress.h"
+
+struct show_options {
+    bool json;
+};
+
+static const struct syn_setting show_rows[] = {
+    SYN_SETTING_ROW(struct show_options, SWITCH, json, "off", 0, 1, NULL,
+                    "print the summary as JSON"),
+};
+static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
+
+/* The signal that asked for the end of the run; 0 for none. */
+static volatile sig_atomic_t stop_signal;
+
+static void ask_to_stop(int number)
+{
+    stop_signal = number;
+}
+
+/* The first Ctrl-C ends the run after its step, the second one at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = ask_to_stop};
+    action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static bool tell(void *context, const struct syn_train_progress *now)
+{
+    char words[160];
+    struct progress *bar = context;
+    int length = snprintf(words, sizeof words, "step %llu/%llu, loss %.4f, accuracy %.2f %%",
+                          (unsigned long long)now->step, (unsigned long long)now->steps, now->loss,
+                          100 * now->accuracy);
+    char *end = words + length;
+    size_t room = sizeof words - (size_t)length;
+    if (now->phase == SYN_TRAIN_EVALUATING)
+        snprintf(end, room, ", evaluating %.0f%%", 100 * now->evaluated);
+    else
+        snprintf(end, room, ", %.0f %s/s", now->examples_per_s, now->on_text ? "words" : "images");
+    bar->total = now->steps;
+    progress_tell(bar, now->step, words);
+    return stop_signal == 0;
+}
+
+static void print_json(const struct syn_train_summary *summary)
+{
+    char text[4096];
+    syn_train_summary_json(summary, text, sizeof text);
+    puts(text);
+}
+
+static void print_words(const struct syn_train_summary *summary)
+{
+    const char *unit = summary->on_text ? "words" : "images";
+    printf("%s on %s%s: ", summary->model, summary->data, summary->stopped ? ", stopped" : "");
+    if (summary->on_text && !isnan(summary->test_perplexity))
+        printf("test perplexity %.2f", summary->test_perplexity);
+    else if (!isnan(summary->test_accuracy))
+        printf("test accuracy %.2f %%", 100 * summary->test_accuracy);
+    else
+        printf("loss %.4f", summary->train_loss);
+    printf(" after %.4g epochs (%llu steps), %.1f s, %.0f %s/s; see %s\n", summary->epochs,
+           (unsigned long long)summary->steps, summary->seconds, summary->examples_per_s, unit,
+           summary->out);
+}
+
+static void print_presets(void)
+{
+    printf("\nWhat a model is trained with unless told otherwise:\n");
+    for (size_t i = 0; syn_model_name(i); i++) {
+        const char *preset = syn_train_preset(syn_model_name(i));
+        printf("  %-11s %s\n", syn_model_name(i), preset ? preset : "");
+    }
+}
+
+/* Fill options from the command line; *done says that there is nothing left to do. */
+static enum syn_status read_options(const struct command *self, int argc, char **argv,
+                                    struct syn_train_options *options, struct show_options *show,
+                                    bool *done)
+{
+    struct flags flags;
+    const struct flag_set sets[] = {{&syn_train_settings, options},
+                                    {&syn_optimizer_settings, &options->optimizer},
+                                    {&syn_data_settings, &options->data},
+                                    {&show_settings, show}};
+    size_t count = sizeof sets / sizeof sets[0];
+    enum syn_status status = flags_parse(self, sets, count, argc, argv, &flags);
+    if (status != SYN_OK)
+        return status;
+    *done = flags.wants_help;
+    if (*done) {
+        print_presets();
+        return SYN_OK;
+    }
+    if (flags.word_count > 0) {
+        usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
+        return SYN_INVALID;
+    }
+    status = syn_train_defaults(options->model, options);
+    return status == SYN_OK ? flags_read(self, sets, count, argc, argv, &flags) : status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct syn_train_options options;
+    struct syn_train_summary summary;
+    struct show_options show;
+    struct progress bar;
+    char title[64];
+    bool done = false;
+    enum syn_status status = read_options(self, argc, argv, &options, &show, &done);
+    if (status != SYN_OK || done)
+        return exit_code(status);
+    snprintf(title, sizeof title, "%s on %s", options.model, options.data.data);
+    catch_signals();
+    progress_begin(&bar, title, 0);
+    const struct syn_train_watch watch = {tell, &bar};
+    status = syn_train(&options, &watch, &summary);
+    progress_end(&bar);
+    if (status != SYN_OK)
+        return exit_code(status);
+    if (show.json)
+        print_json(&summary);
+    else
+        print_words(&summary);
+    return summary.stopped ? 128 + (int)stop_signal : EXIT_GOOD;
+}
+
+const struct command command_train = {"train", "train a model on a data set", "[options]", run};

@@ -1,0 +1,65 @@
+/* A graph as it is being built: layers in the order of adding, so that inputs come before their
+ * users. */
+#ifndef SYN_NN_GRAPH_H
+#define SYN_NN_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <syncopate/engine/model.h>
+
+#include "engine/nn/layer.h"
+
+#define MOST_INPUTS 2
+
+/* What a layer was asked for; each kind reads its own member. */
+union layer_options {
+    struct syn_convolution convolution;
+    struct {
+        struct syn_pooling window;
+        bool average;
+        bool whole; /* the window is the whole image */
+    } pooling;
+    size_t outputs; /* inner product, embedding, LSTM */
+    bool relu;      /* batch norm, add */
+    double rate;    /* dropout */
+    size_t vocabulary;
+};
+
+struct node {
+    const struct layer_kind *kind;
+    char *name; /* as given, or the kind's with a number */
+    size_t number;
+    size_t inputs[MOST_INPUTS]; /* numbers of nodes */
+    size_t input_count;
+    struct shape shape;
+    union layer_options options;
+};
+
+struct syn_graph {
+    struct node *nodes;
+    size_t count;
+    size_t capacity;
+    enum syn_status status; /* of the first call that could not be done */
+    char cause[512];
+};
+
+/* Remember why a layer cannot be added, unless an earlier one could not; returns false. */
+bool graph_refuse(struct syn_graph *graph, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The shape of input number k of a node. */
+static inline const struct shape *graph_from(const struct syn_graph *graph, const struct node *node,
+                                             size_t k)
+{
+    return &graph->nodes[node->inputs[k]].shape;
+}
+
+/* A copy of its own. */
+enum syn_status graph_copy(const struct syn_graph *graph, struct syn_graph **copy);
+
+/* Whether the graph is whole: one input, one loss at the end, every output used. Reports why
+ * not. */
+enum syn_status graph_check(const struct syn_graph *graph);
+
+#endif

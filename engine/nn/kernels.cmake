@@ -1,0 +1,26 @@
+# The loops of kernels/ are compiled once for any machine and once for AVX2 with FMA; kernels.c chooses when it runs.
+# They may round a*b+c once: nothing compares their bits with those of another instruction set.
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.c)
+set(kernel_sets portable)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND kernel_sets avx2)
+endif()
+foreach(set ${kernel_sets})
+    add_library(syncopate-kernels-${set} OBJECT ${kernels})
+    syncopate_compile(syncopate-kernels-${set})
+    target_compile_definitions(syncopate-kernels-${set} PRIVATE SYN_KERNEL_SET=${set})
+    target_compile_options(syncopate-kernels-${set} PRIVATE -ffp-contract=fast -Wno-psabi)
+    target_include_directories(syncopate-kernels-${set} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_sources(syncopate-engine PRIVATE $<TARGET_OBJECTS:syncopate-kernels-${set}>)
+endforeach()
+if(TARGET syncopate-kernels-avx2)
+    target_compile_options(syncopate-kernels-avx2 PRIVATE -mavx2 -mfma)
+endif()
+
+# The threads are OpenMP's, as oneDNN's are. clang without its own OpenMP runs our loops on one core.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/parallel.c PROPERTIES COMPILE_OPTIONS -fopenmp)
+else()
+    set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/parallel.c PROPERTIES COMPILE_OPTIONS -Wno-unknown-pragmas)
+endif()
+target_link_libraries(syncopate-engine PRIVATE gomp)

@@ -1,0 +1,174 @@
+/* The loops that oneDNN 2.6 has no fast kernel for on AVX2 machines, as tables of functions: one
+ * table for any machine, one for AVX2 with FMA. Arrays of images are in blocks of eight channels,
+ * [image][channel / 8][height][width][8], the channels behind the last being zero; a vector of n
+ * values is an image of n channels, one pixel each. */
+#ifndef SYN_NN_KERNELS_KERNELS_H
+#define SYN_NN_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Convolution by Winograd's method, stride 1: tiles of inputs are transformed, multiplied position
+ * by position with transformed filters and transformed back to side x side outputs. A tile has side
+ * + kernel - 1 values a side.
+ *   kernel 3, side 4, tile 6: 2.25 multiplications an output in place of 9
+ *   kernel 3, side 2, tile 4: 4 in place of 9, for images that are too small for the former
+ *   kernel 5, side 2, tile 6: 9 in place of 25 */
+struct winograd_shape {
+    size_t inputs;  /* channels, a multiple of 8 */
+    size_t outputs; /* channels, a multiple of 8 */
+    size_t height;  /* of the input */
+    size_t width;
+    size_t out_height;
+    size_t out_width;
+    size_t kernel;
+    size_t side;
+    size_t padding; /* less than kernel */
+    size_t tiles;   /* of an image: ceil(out_height / side) * ceil(out_width / side) */
+    size_t block;   /* tiles transformed together */
+};
+
+/* Where a filter's values are: plain [output][input][kernel][kernel] for the forward pass; for the
+ * data gradient, which is a convolution as well, outputs and inputs change places and the filter is
+ * turned. */
+struct winograd_filter {
+    size_t inputs; /* without padding */
+    size_t outputs;
+    size_t input_stride; /* floats from one to the next */
+    size_t output_stride;
+    size_t kernel;
+    size_t side;
+    bool turned; /* by 180 degrees */
+};
+
+struct winograd_epilogue {
+    const float *bias; /* [outputs], padded with zeros to a multiple of 8; may be NULL */
+    bool relu;
+    bool accumulate; /* add to what is there */
+};
+
+struct winograd_kernels {
+    /* y = convolution of x, for tiles [begin, end) of all images
+     *   filter  transformed
+     *   work    winograd_work() floats */
+    void (*forward)(const struct winograd_shape *shape, const float *x, const float *filter,
+                    const struct winograd_epilogue *epilogue, float *y, float *work, size_t begin,
+                    size_t end);
+    /* filter += the gradient by the transformed filter, for tiles [begin, end) */
+    void (*gradient)(const struct winograd_shape *shape, const float *x, const float *dy,
+                     float *filter, float *work, size_t begin, size_t end);
+};
+
+/* For panels [begin, end) of sixteen outputs each. */
+struct winograd_filter_kernels {
+    /* transformed = G plain G', as [position][outputs / 16][inputs][16] with channels padded to
+     * multiples of eight; the last panel is eight wide if that is enough */
+    void (*transform)(const struct winograd_filter *filter, const float *plain, float *transformed,
+                      size_t begin, size_t end);
+    /* plain = G' transformed G, the gradient by the filter */
+    void (*restore)(const struct winograd_filter *filter, const float *transformed, float *plain,
+                    size_t begin, size_t end);
+};
+
+/* Positions of a tile. */
+static inline size_t winograd_positions(size_t kernel, size_t side)
+{
+    return (side + kernel - 1) * (side + kernel - 1);
+}
+
+/* Sizes in floats. */
+
+/* A row of transformed inputs is a little longer than its values, and so is a position: powers of
+ * two would all fall into the same few cache sets. */
+static inline size_t winograd_row(const struct winograd_shape *shape)
+{
+    return shape->inputs + 8;
+}
+
+static inline size_t winograd_input_position(const struct winograd_shape *shape)
+{
+    return shape->block * winograd_row(shape) + 16;
+}
+
+static inline size_t winograd_output_position(const struct winograd_shape *shape)
+{
+    return shape->block * shape->outputs + 16;
+}
+
+static inline size_t winograd_work(const struct winograd_shape *shape)
+{
+    return winograd_positions(shape->kernel, shape->side) *
+           (winograd_input_position(shape) + winograd_output_position(shape));
+}
+
+/* What happens value by value; arrays of count floats, a multiple of eight. Arrays may be the
+ * same. */
+struct dropout_mask {
+    uint32_t key;       /* another key, another mask */
+    uint32_t threshold; /* a value is dropped if its hash is below */
+    float scale;        /* of the values that stay */
+};
+
+struct elementwise_kernels {
+    /* y = max(0, x) */
+    void (*relu)(const float *x, float *y, size_t count);
+    /* dx = dy where y > 0, else 0 */
+    void (*relu_gradient)(const float *dy, const float *y, float *dx, size_t count);
+    /* y = a + b, then max(0, y) if relu */
+    void (*add)(const float *a, const float *b, float *y, size_t count, bool relu);
+    /* y = x or 0, as the mask has it for positions first, first + 1, ... */
+    void (*dropout)(const struct dropout_mask *mask, size_t first, const float *x, float *y,
+                    size_t count);
+    /* Every row of y [rows][padded] becomes bias [columns], zero behind */
+    void (*repeat)(const float *bias, size_t columns, float *y, size_t rows, size_t padded);
+    /* sums [channels] of dy [images][channels / 8][pixels][8] */
+    void (*channel_sums)(const float *dy, size_t images, size_t channels, size_t pixels,
+                         float *sums);
+};
+
+/* Softmax and cross-entropy of rows of scores. */
+struct softmax_rows {
+    size_t rows;
+    size_t classes;
+    size_t padded; /* floats from row to row */
+    float scale;   /* of the gradient: one over the number of labels that count */
+};
+
+struct softmax_sums {
+    double loss; /* sum of -log p(label) */
+    size_t correct;
+};
+
+struct softmax_kernels {
+    /* Add up loss and hits of the labels that are not negative; with gradient, replace the scores
+     * by (p - [label]) * scale, and by zeros where the label is negative */
+    void (*run)(const struct softmax_rows *shape, float *scores, const int32_t *labels,
+                bool gradient, struct softmax_sums *sums);
+};
+
+/* One time step of an LSTM for one row of the batch. Gates are i, f, g, o, each [hidden]. */
+struct lstm_kernels {
+    /* gates: sums in, activations out; c = f c_before + i g; h = o tanh(c) */
+    void (*forward)(size_t hidden, float *gates, const float *c_before, float *c, float *h);
+    /* gates: activations in, gradients of the sums out; dc: gradient by c in, by c_before out
+     *   dh  gradient by h */
+    void (*backward)(size_t hidden, float *gates, const float *c_before, const float *c,
+                     const float *dh, float *dc);
+};
+
+/* All of them, for one instruction set. */
+struct nn_kernels {
+    const char *name;
+    const char *winograd_name;
+    const struct winograd_kernels *winograd;
+    const struct winograd_filter_kernels *filter;
+    const struct elementwise_kernels *elementwise;
+    const struct softmax_kernels *softmax;
+    const struct lstm_kernels *lstm;
+};
+
+/* The fastest that this machine can run. */
+const struct nn_kernels *syn_nn_kernels(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* Eight floats at once, in the compiler's own vector types: the same source becomes AVX2 code, two
+ * SSE halves or NEON, without an intrinsic. Files of this folder are compiled once per instruction
+ * set (SYN_KERNEL_SET), with a*b+c in one rounding where the machine has it; everything they export
+ * carries the set's name. */
+#ifndef SYN_NN_KERNELS_LANES_H
+#define SYN_NN_KERNELS_LANES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 8
+
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t lane_bits __attribute__((vector_size(LANES * sizeof(float))));
+
+/* Kernels are written as functions of constants (rows, kernel size) that must be folded. */
+#define SYN_INLINE static inline __attribute__((always_inline))
+
+#define SYN_JOIN_AGAIN(name, set) name##_##set
+#define SYN_JOIN(name, set)       SYN_JOIN_AGAIN(name, set)
+#define SYN_KERNEL(name)          SYN_JOIN(name, SYN_KERNEL_SET)
+
+SYN_INLINE lanes lanes_load(const float *from)
+{
+    lanes value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+SYN_INLINE void lanes_store(float *to, lanes value)
+{
+    memcpy(to, &value, sizeof value);
+}
+
+SYN_INLINE lanes lanes_fill(float value)
+{
+    return (lanes){value, value, value, value, value, value, value, value};
+}
+
+/* max(0, x) in every lane; what is not a number stays so. */
+SYN_INLINE lanes lanes_relu(lanes x)
+{
+    return (lanes)((lane_bits)x & ~(x < 0.0f));
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* The table of one instruction set's kernels. */
+#include "engine/nn/kernels/kernels.h"
+#include "engine/nn/kernels/lanes.h"
+
+#define SYN_TEXT_AGAIN(text) #text
+#define SYN_TEXT(text)       SYN_TEXT_AGAIN(text)
+
+extern const struct winograd_kernels SYN_KERNEL(syn_winograd);
+extern const struct winograd_filter_kernels SYN_KERNEL(syn_winograd_filter);
+extern const struct elementwise_kernels SYN_KERNEL(syn_elementwise);
+extern const struct softmax_kernels SYN_KERNEL(syn_softmax);
+extern const struct lstm_kernels SYN_KERNEL(syn_lstm_cell);
+
+extern const struct nn_kernels SYN_KERNEL(syn_nn_kernels);
+const struct nn_kernels SYN_KERNEL(syn_nn_kernels) = {
+    .name = "own:" SYN_TEXT(SYN_KERNEL_SET),
+    .winograd_name = "own_winograd:" SYN_TEXT(SYN_KERNEL_SET),
+    .winograd = &SYN_KERNEL(syn_winograd),
+    .filter = &SYN_KERNEL(syn_winograd_filter),
+    .elementwise = &SYN_KERNEL(syn_elementwise),
+    .softmax = &SYN_KERNEL(syn_softmax),
+    .lstm = &SYN_KERNEL(syn_lstm_cell),
+};

@@ -1,0 +1,193 @@
+/* Filters to Winograd's points and gradients back, eight output channels at once:
+ *
+ *     U = G g G'          g [kernel][kernel], U [tile][tile]
+ *     dg = G' dU G
+ *
+ * Row i of G is (1, a, a^2, ...) / n for the points a, with n = 1, 2, 2 for 0, 1, -1 of a tile of 4
+ * and n = 4, -6, -6, 24, 24 for 0, 1, -1, 2, -2 of a tile of 6; the last row is (0, ..., 0, 1). */
+#include "engine/nn/kernels/kernels.h"
+#include "engine/nn/kernels/lanes.h"
+
+#define TILE        6 /* the largest */
+#define PANEL       16
+#define MOST_KERNEL 5
+
+/* o = G g */
+SYN_INLINE void filter_points(const lanes *g, lanes *o, const size_t kernel, const size_t tile)
+{
+    lanes even1 = g[0] + g[2];
+    lanes odd1 = g[1];
+    o[tile - 1] = g[kernel - 1];
+    if (tile == 4) {
+        o[0] = g[0];
+        o[1] = (even1 + odd1) * 0.5f;
+        o[2] = (even1 - odd1) * 0.5f;
+        return;
+    }
+    lanes even2 = g[0] + 4.0f * g[2];
+    lanes odd2 = 2.0f * g[1];
+    if (kernel == 5) {
+        even1 += g[4];
+        even2 += 16.0f * g[4];
+        odd1 += g[3];
+        odd2 += 8.0f * g[3];
+    }
+    o[0] = g[0] * 0.25f;
+    o[1] = (even1 + odd1) * (-1.0f / 6);
+    o[2] = (even1 - odd1) * (-1.0f / 6);
+    o[3] = (even2 + odd2) * (1.0f / 24);
+    o[4] = (even2 - odd2) * (1.0f / 24);
+}
+
+/* g = G' o */
+SYN_INLINE void filter_values(const lanes *o, lanes *g, const size_t kernel, const size_t tile)
+{
+    const float weight = tile == 4 ? 0.5f : -1.0f / 6;
+    lanes even1 = (o[1] + o[2]) * weight;
+    lanes odd1 = (o[1] - o[2]) * weight;
+    g[1] = odd1;
+    g[2] = even1;
+    if (tile == 4) {
+        g[0] = o[0] + even1;
+    } else {
+        lanes even2 = (o[3] + o[4]) * (1.0f / 24);
+        lanes odd2 = (o[3] - o[4]) * (1.0f / 24);
+        g[0] = o[0] * 0.25f + even1 + even2;
+        g[1] += 2.0f * odd2;
+        g[2] += 4.0f * even2;
+        if (kernel == 5) {
+            g[3] = odd1 + 8.0f * odd2;
+            g[4] = even1 + 16.0f * even2;
+        }
+    }
+    g[kernel - 1] += o[tile - 1];
+}
+
+/* Index of tap (row, column), which is the opposite one in a turned filter. */
+static size_t tap(const struct winograd_filter *f, size_t row, size_t column)
+{
+    size_t index = row * f->kernel + column;
+    return f->turned ? f->kernel * f->kernel - 1 - index : index;
+}
+
+/* How many of the eight channels from first on there are. */
+static size_t present(size_t channels, size_t first)
+{
+    size_t left = channels > first ? channels - first : 0;
+    return left < LANES ? left : LANES;
+}
+
+SYN_INLINE void transform_eight(const struct winograd_filter *f, const float *plain, size_t input,
+                                size_t output, float *to, size_t position, const size_t kernel,
+                                const size_t tile)
+{
+    float taps[MOST_KERNEL * MOST_KERNEL][LANES] = {{0}};
+    size_t count = input < f->inputs ? present(f->outputs, output) : 0;
+    for (size_t k = 0; k < count; k++) {
+        const float *from = plain + (output + k) * f->output_stride + input * f->input_stride;
+        for (size_t r = 0; r < kernel; r++)
+            for (size_t c = 0; c < kernel; c++)
+                taps[r * kernel + c][k] = from[tap(f, r, c)];
+    }
+    lanes half[TILE][MOST_KERNEL];
+    for (size_t c = 0; c < kernel; c++) {
+        lanes g[MOST_KERNEL];
+        lanes o[TILE];
+        for (size_t r = 0; r < kernel; r++)
+            g[r] = lanes_load(taps[r * kernel + c]);
+        filter_points(g, o, kernel, tile);
+        for (size_t r = 0; r < tile; r++)
+            half[r][c] = o[r];
+    }
+    for (size_t r = 0; r < tile; r++) {
+        lanes o[TILE];
+        filter_points(half[r], o, kernel, tile);
+        for (size_t c = 0; c < tile; c++)
+            lanes_store(to + (r * tile + c) * position, o[c]);
+    }
+}
+
+SYN_INLINE void restore_eight(const struct winograd_filter *f, const float *from, size_t input,
+                              size_t output, float *plain, size_t position, const size_t kernel,
+                              const size_t tile)
+{
+    lanes half[MOST_KERNEL][TILE];
+    for (size_t c = 0; c < tile; c++) {
+        lanes o[TILE];
+        lanes g[MOST_KERNEL];
+        for (size_t r = 0; r < tile; r++)
+            o[r] = lanes_load(from + (r * tile + c) * position);
+        filter_values(o, g, kernel, tile);
+        for (size_t r = 0; r < kernel; r++)
+            half[r][c] = g[r];
+    }
+    float taps[MOST_KERNEL * MOST_KERNEL][LANES];
+    for (size_t r = 0; r < kernel; r++) {
+        lanes g[MOST_KERNEL];
+        filter_values(half[r], g, kernel, tile);
+        for (size_t c = 0; c < kernel; c++)
+            lanes_store(taps[r * kernel + c], g[c]);
+    }
+    size_t count = present(f->outputs, output);
+    for (size_t k = 0; k < count; k++) {
+        float *to = plain + (output + k) * f->output_stride + input * f->input_stride;
+        for (size_t i = 0; i < kernel * kernel; i++)
+            to[i] = taps[i][k];
+    }
+}
+
+static size_t padded(size_t channels)
+{
+    return (channels + LANES - 1) / LANES * LANES;
+}
+
+/* Where the eight outputs from number output on of an input begin, at the first position. A
+ * panel is finished before the next, and both its halves for an input together: they share a
+ * cache line. */
+static size_t offset(size_t inputs, size_t outputs, size_t input, size_t output)
+{
+    size_t panel = output / PANEL * PANEL;
+    size_t columns = outputs - panel < PANEL ? LANES : PANEL;
+    return panel * inputs + input * columns + (output - panel);
+}
+
+/* Panels, counted in units of sixteen outputs, are what cores share. */
+static void transform(const struct winograd_filter *f, const float *plain, float *transformed,
+                      size_t begin, size_t end)
+{
+    size_t inputs = padded(f->inputs);
+    size_t outputs = padded(f->outputs);
+    size_t stop = end * PANEL < outputs ? end * PANEL : outputs;
+    for (size_t panel = begin * PANEL; panel < stop; panel += PANEL)
+        for (size_t input = 0; input < inputs; input++)
+            for (size_t k = panel; k < outputs && k < panel + PANEL; k += LANES) {
+                float *to = transformed + offset(inputs, outputs, input, k);
+                if (f->kernel == 5)
+                    transform_eight(f, plain, input, k, to, inputs * outputs, 5, 6);
+                else if (f->side == 4)
+                    transform_eight(f, plain, input, k, to, inputs * outputs, 3, 6);
+                else
+                    transform_eight(f, plain, input, k, to, inputs * outputs, 3, 4);
+            }
+}
+
+static void restore(const struct winograd_filter *f, const float *transformed, float *plain,
+                    size_t begin, size_t end)
+{
+    size_t inputs = padded(f->inputs);
+    size_t outputs = padded(f->outputs);
+    size_t stop = end * PANEL < outputs ? end * PANEL : outputs;
+    for (size_t panel = begin * PANEL; panel < stop; panel += PANEL)
+        for (size_t input = 0; input < f->inputs; input++)
+            for (size_t k = panel; k < outputs && k < panel + PANEL; k += LANES) {
+                const float *from = transformed + offset(inputs, outputs, input, k);
+                if (f->kernel == 5)
+                    restore_eight(f, from, input, k, plain, inputs * outputs, 5, 6);
+                else if (f->side == 4)
+                    restore_eight(f, from, input, k, plain, inputs * outputs, 3, 6);
+                else
+                    restore_eight(f, from, input, k, plain, inputs * outputs, 3, 4);
+            }
+}
+
+const struct winograd_filter_kernels SYN_KERNEL(syn_winograd_filter) = {transform, restore};

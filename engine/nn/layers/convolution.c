@@ -1,0 +1,69 @@
+/* Convolution: what it is. How it is computed is in winograd.c and direct.c. */
+#include "engine/nn/layers/convolution.h"
+
+#include <math.h>
+
+static size_t stride(const struct node *node)
+{
+    return node->options.convolution.stride ? node->options.convolution.stride : 1;
+}
+
+static bool shape(struct syn_graph *graph, struct node *node)
+{
+    const struct shape *from = graph_from(graph, node, 0);
+    struct syn_convolution c = node->options.convolution;
+    size_t least = from->height < from->width ? from->height : from->width;
+    if (c.outputs == 0 || c.kernel == 0 || c.kernel > least + 2 * c.padding)
+        return graph_refuse(graph, "%s: %zu kernels of %zux%zu with padding %zu on %zux%zu values",
+                            node->name, c.outputs, c.kernel, c.kernel, c.padding, from->height,
+                            from->width);
+    node->shape =
+        (struct shape){.sequence = from->sequence,
+                       .channels = c.outputs,
+                       .height = (from->height + 2 * c.padding - c.kernel) / stride(node) + 1,
+                       .width = (from->width + 2 * c.padding - c.kernel) / stride(node) + 1};
+    return true;
+}
+
+static size_t tensors(const struct syn_graph *graph, const struct node *node,
+                      struct tensor *tensors)
+{
+    struct syn_convolution c = node->options.convolution;
+    size_t inputs = graph_from(graph, node, 0)->channels * c.kernel * c.kernel;
+    double bound = 1 / sqrt((double)inputs);
+    tensors[CONVOLUTION_WEIGHT] =
+        (struct tensor){SPACE_WEIGHTS, "weight", inputs * c.outputs, START_UNIFORM, bound};
+    tensors[CONVOLUTION_BIAS] =
+        (struct tensor){SPACE_WEIGHTS, "bias", c.outputs, START_UNIFORM, bound};
+    return c.no_bias ? 1 : 2;
+}
+
+double convolution_gflop(const struct plan *plan, const struct node *node)
+{
+    struct syn_convolution c = node->options.convolution;
+    double inputs = (double)(graph_from(plan->graph, node, 0)->channels * c.kernel * c.kernel);
+    return 2e-9 * inputs * (double)plan_rows(plan, node) * (double)shape_values(&node->shape);
+}
+
+static void forward(struct plan *plan, const struct node *node)
+{
+    if (winograd_fits(plan, node))
+        winograd_forward(plan, node);
+    else
+        direct_forward(plan, node);
+}
+
+static void backward(struct plan *plan, const struct node *node)
+{
+    if (winograd_fits(plan, node))
+        winograd_backward(plan, node);
+    else
+        direct_backward(plan, node);
+}
+
+const struct layer_kind layer_convolution = {.name = "convolution",
+                                             .help = "convolution with square kernels",
+                                             .shape = shape,
+                                             .tensors = tensors,
+                                             .forward = forward,
+                                             .backward = backward};

@@ -1,0 +1,22 @@
+/* The two ways of a convolution: by Winograd's method, where the kernel is 3x3 or 5x5 with stride
+ * 1, or by oneDNN's direct kernels. */
+#ifndef SYN_NN_LAYERS_CONVOLUTION_H
+#define SYN_NN_LAYERS_CONVOLUTION_H
+
+#include "engine/nn/emit.h"
+
+/* Its arrays. */
+enum { CONVOLUTION_WEIGHT, CONVOLUTION_BIAS };
+
+/* Whether Winograd's method can do it, and gains by it. */
+bool winograd_fits(const struct plan *plan, const struct node *node);
+void winograd_forward(struct plan *plan, const struct node *node);
+void winograd_backward(struct plan *plan, const struct node *node);
+
+void direct_forward(struct plan *plan, const struct node *node);
+void direct_backward(struct plan *plan, const struct node *node);
+
+/* Billions of multiplications and additions of one pass by the direct method. */
+double convolution_gflop(const struct plan *plan, const struct node *node);
+
+#endif

@@ -1,0 +1,37 @@
+/* The ready models: a row of models/models.def is a family of them, a file ending in its const
+ * descriptor. */
+#ifndef SYN_NN_READY_H
+#define SYN_NN_READY_H
+
+#include <syncopate/engine/model.h>
+
+struct model_kind {
+    const char *name;
+    const char *help;
+    struct syn_input input; /* the usual one; others must be like it but for classes */
+    size_t least;           /* 0, or images may have any height and width from this on */
+    int size;               /* what tells the members of a family apart */
+    /* Add layers up to the scores. */
+    syn_node (*layers)(struct syn_graph *graph, const struct model_kind *kind,
+                       const struct syn_input *input);
+};
+
+struct model_family {
+    const struct model_kind *kinds;
+    size_t count;
+};
+
+#define IMAGES(channels, size, classes)                                                            \
+    {                                                                                              \
+        SYN_INPUT_IMAGES, channels, size, size, classes                                            \
+    }
+#define WORDS(vocabulary)                                                                          \
+    {                                                                                              \
+        SYN_INPUT_TOKENS, 0, 0, 0, vocabulary                                                      \
+    }
+#define MODEL_FAMILY(kinds)                                                                        \
+    {                                                                                              \
+        kinds, sizeof(kinds) / sizeof(kinds)[0]                                                    \
+    }
+
+#endif

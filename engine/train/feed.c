@@ -1,0 +1,44 @@
+/* Loaders and models know nothing of each other; what they must agree on is settled here. */
+#include "engine/train/feed.h"
+
+#include "engine/base/fail.h"
+
+enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_input *input)
+{
+    if (info->kind == SYN_DATA_REGRESSION)
+        return syn_report(SYN_INVALID, "data: %s has numbers to predict; models tell classes apart",
+                          info->name);
+    *input = (struct syn_input){
+        .kind = info->kind == SYN_DATA_TOKENS ? SYN_INPUT_TOKENS : SYN_INPUT_IMAGES,
+        .channels = info->channels,
+        .height = info->height,
+        .width = info->width,
+        .classes = info->outputs,
+    };
+    return SYN_OK;
+}
+
+enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
+                              enum syn_data_part part, struct syn_loader **loader)
+{
+    const struct syn_data_info *info = syn_data_info(data);
+    bool learning = part == SYN_DATA_TRAIN;
+    bool is_small = !learning && info->count[part] < options->batch;
+    struct syn_loader_options how =
+        syn_loader_defaults(part, is_small ? info->count[part] : options->batch);
+    how.time = options->time;
+    how.seed = options->seed;
+    how.augment = learning && options->augment;
+    return syn_loader_open(data, &how, loader);
+}
+
+struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t step)
+{
+    return (struct syn_examples){
+        .count = batch->count,
+        .images = batch->input,
+        .tokens = batch->tokens,
+        .labels = batch->labels,
+        .step = step,
+    };
+}

@@ -1,0 +1,174 @@
+/* The files of a run. Whoever finds summary.json knows that the run has ended and that all of it
+ * is there; that is why it is written last, and replaced (--overwrite) first. */
+#include "engine/train/files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/fail.h"
+#include "engine/train/json.h"
+
+#define PATH_BYTES (SYN_TEXT_BYTES + 32)
+#define MOST_RUNS  100000
+
+static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json"};
+#define NAMES (sizeof names / sizeof names[0])
+
+static const char *path_of(const struct syn_files *files, const char *name, const char *ending,
+                           char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%s/%s%s", files->out, name, ending);
+    return path;
+}
+
+static enum syn_status refuse_directory(const char *out)
+{
+    return syn_report(SYN_INVALID, "out: cannot use directory \"%s\": %s", out, strerror(errno));
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+/* Make every directory above the last one of a path. */
+static bool make_parents(const char *path)
+{
+    char part[SYN_TEXT_BYTES];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, 0777) != 0 && !is_directory(part))
+            return false;
+        *slash = '/';
+    }
+    return true;
+}
+
+/* The first of runs/MODEL-DATA-1, -2, ... that is not there yet: mkdir() lets only one process
+ * have it. */
+static enum syn_status make_numbered(const struct syn_train_options *options,
+                                     struct syn_files *files)
+{
+    for (int number = 1; number < MOST_RUNS; number++) {
+        snprintf(files->out, sizeof files->out, "runs/%s-%s-%d", options->model, options->data.data,
+                 number);
+        if (!make_parents(files->out))
+            break;
+        if (mkdir(files->out, 0777) == 0)
+            return SYN_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    return refuse_directory(files->out);
+}
+
+static enum syn_status make_named(const struct syn_train_options *options, struct syn_files *files)
+{
+    char path[PATH_BYTES];
+    snprintf(files->out, sizeof files->out, "%s", options->out);
+    if (!make_parents(files->out) || (mkdir(files->out, 0777) != 0 && errno != EEXIST))
+        return refuse_directory(files->out);
+    if (!is_directory(files->out)) {
+        errno = ENOTDIR;
+        return refuse_directory(files->out);
+    }
+    for (size_t i = 0; i < NAMES; i++) {
+        if (access(path_of(files, names[i], "", path), F_OK) != 0)
+            continue;
+        if (!options->overwrite)
+            return syn_report(SYN_INVALID,
+                              "out: directory \"%s\" holds a run already (%s); choose another, or "
+                              "overwrite it",
+                              files->out, names[i]);
+        if (unlink(path) != 0)
+            return refuse_directory(files->out);
+    }
+    return SYN_OK;
+}
+
+/* Write text and an end of line to the disk under path. */
+static bool write_through(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return false;
+    bool good = fprintf(file, "%s\n", text) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    return fclose(file) == 0 && good;
+}
+
+/* Make a file whole or not at all. */
+static enum syn_status write_whole(const struct syn_files *files, const char *name,
+                                   const char *text)
+{
+    char path[PATH_BYTES];
+    char part[PATH_BYTES];
+    path_of(files, name, "", path);
+    path_of(files, name, ".part", part);
+    if (write_through(part, text) && rename(part, path) == 0)
+        return SYN_OK;
+    int cause = errno;
+    unlink(part);
+    return syn_report(SYN_IO, "cannot write %s: %s", path, strerror(cause));
+}
+
+/* The settings of one table as fields of json. */
+static enum syn_status add_settings(struct syn_json *json, const struct syn_settings_table *table,
+                                    const void *options)
+{
+    size_t length = syn_settings_json(table, options, NULL, 0);
+    char *text = malloc(length + 1);
+    if (!text)
+        return syn_report(SYN_MEMORY, "cannot allocate %zu bytes", length + 1);
+    syn_settings_json(table, options, text, length + 1);
+    syn_json_fields(json, text);
+    free(text);
+    return SYN_OK;
+}
+
+static enum syn_status write_settings(const struct syn_train_options *options,
+                                      const struct syn_files *files)
+{
+    char text[16384];
+    struct syn_json json = syn_json_begin(text, sizeof text);
+    SYN_TRY(add_settings(&json, &syn_train_settings, options));
+    SYN_TRY(add_settings(&json, &syn_optimizer_settings, &options->optimizer));
+    SYN_TRY(add_settings(&json, &syn_data_settings, &options->data));
+    syn_json_end(&json);
+    return write_whole(files, "settings.json", text);
+}
+
+enum syn_status syn_files_open(const struct syn_train_options *options, struct syn_files *files)
+{
+    char path[PATH_BYTES];
+    SYN_TRY(options->out[0] ? make_named(options, files) : make_numbered(options, files));
+    SYN_TRY(write_settings(options, files));
+    files->metrics = fopen(path_of(files, "metrics.jsonl", "", path), "w");
+    if (!files->metrics)
+        return syn_report(SYN_IO, "cannot write %s: %s", path, strerror(errno));
+    return SYN_OK;
+}
+
+enum syn_status syn_files_line(struct syn_files *files, const char *line)
+{
+    if (fprintf(files->metrics, "%s\n", line) < 0 || fflush(files->metrics) != 0)
+        return syn_report(SYN_IO, "cannot write %s/metrics.jsonl: %s", files->out, strerror(errno));
+    return SYN_OK;
+}
+
+enum syn_status syn_files_finish(struct syn_files *files, const struct syn_train_summary *summary)
+{
+    char text[4096];
+    syn_train_summary_json(summary, text, sizeof text);
+    return write_whole(files, "summary.json", text);
+}
+
+void syn_files_close(struct syn_files *files)
+{
+    if (files->metrics)
+        fclose(files->metrics);
+}

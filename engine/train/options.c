@@ -1,0 +1,106 @@
+/* The options of a run: three tables of settings, and what each model is usually trained with. A
+ * preset is kept as the settings that one would type, so that its row in presets.def can be
+ * read, copied and overridden. */
+#include "engine/train/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/fail.h"
+#include "engine/train/schedule.h"
+
+static const struct syn_setting rows[] = {
+#define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_train_options, __VA_ARGS__),
+#include <syncopate/engine/train_options.def>
+#undef SYN_SETTING
+};
+const struct syn_settings_table syn_train_settings = {"Training", rows,
+                                                      sizeof rows / sizeof rows[0]};
+
+static const struct {
+    const char *model;
+    const char *settings; /* name=value, with a space between */
+} presets[] = {
+#define SYN_PRESET(model, settings) {model, settings},
+#include "engine/train/presets.def"
+#undef SYN_PRESET
+};
+
+const char *syn_train_preset(const char *model)
+{
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
+        if (strcmp(presets[i].model, model) == 0)
+            return presets[i].settings;
+    return NULL;
+}
+
+static enum syn_status set(struct syn_train_options *options, const char *name, const char *value)
+{
+    if (syn_settings_has(&syn_train_settings, name))
+        return syn_settings_set(&syn_train_settings, options, name, value);
+    if (syn_settings_has(&syn_optimizer_settings, name))
+        return syn_settings_set(&syn_optimizer_settings, &options->optimizer, name, value);
+    return syn_settings_set(&syn_data_settings, &options->data, name, value);
+}
+
+static enum syn_status apply_preset(struct syn_train_options *options, const char *settings)
+{
+    char name[32];
+    char value[32];
+    int length;
+    for (; sscanf(settings, " %31[^=]=%31s%n", name, value, &length) == 2; settings += length)
+        SYN_TRY(set(options, name, value));
+    return SYN_OK;
+}
+
+/* Synthetic images of the form that the model was published with. */
+static enum syn_status fit_synthetic(struct syn_train_options *options)
+{
+    struct syn_input input;
+    SYN_TRY(syn_model_usual_input(options->model, &input));
+    if (input.kind != SYN_INPUT_IMAGES)
+        return SYN_OK;
+    options->data.synthetic_channels = input.channels;
+    options->data.synthetic_height = input.height;
+    options->data.synthetic_width = input.width;
+    options->data.synthetic_classes = input.classes;
+    return SYN_OK;
+}
+
+enum syn_status syn_train_defaults(const char *model, struct syn_train_options *options)
+{
+    struct syn_train_options made;
+    memset(&made, 0, sizeof made);
+    syn_settings_defaults(&syn_train_settings, &made);
+    syn_settings_defaults(&syn_data_settings, &made.data);
+    syn_settings_defaults(&syn_optimizer_settings, &made.optimizer);
+    SYN_TRY(syn_settings_set(&syn_train_settings, &made, "model", model));
+    SYN_TRY(fit_synthetic(&made));
+    const char *preset = syn_train_preset(made.model);
+    if (preset)
+        SYN_TRY(apply_preset(&made, preset));
+    *options = made;
+    return SYN_OK;
+}
+
+static uint64_t cores(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint64_t)count : 1;
+}
+
+enum syn_status syn_train_check(struct syn_train_options *options)
+{
+    SYN_TRY(syn_settings_check(&syn_train_settings, options));
+    SYN_TRY(syn_settings_check(&syn_data_settings, &options->data));
+    SYN_TRY(syn_settings_check(&syn_optimizer_settings, &options->optimizer));
+    if (options->workers != 1)
+        return syn_report(SYN_INVALID, "workers: %llu is not possible; only 1 is supported yet",
+                          (unsigned long long)options->workers);
+    SYN_TRY(syn_lr_check(options));
+    if (options->threads == 0)
+        options->threads = cores();
+    return SYN_OK;
+}

@@ -1,0 +1,11 @@
+/* Looking at the options of a run before anything is done. */
+#ifndef SYN_ENGINE_TRAIN_OPTIONS_H
+#define SYN_ENGINE_TRAIN_OPTIONS_H
+
+#include <syncopate/engine/train.h>
+
+/* Check every field by its row and what the rows cannot know; resolve threads == 0. CHOICE
+ * fields are replaced by copies that outlive the caller's. */
+enum syn_status syn_train_check(struct syn_train_options *options);
+
+#endif

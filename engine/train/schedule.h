@@ -1,0 +1,35 @@
+/* Learning-rate schedules: what share of the highest rate a step has. A row of lr_schedules.def
+ * each. A schedule is a pure function of where the step stands, so that a run can be resumed
+ * anywhere without state. */
+#ifndef SYN_ENGINE_TRAIN_SCHEDULE_H
+#define SYN_ENGINE_TRAIN_SCHEDULE_H
+
+#include <stdint.h>
+
+#include <syncopate/engine/train.h>
+
+/* Where in a run a step stands. */
+struct syn_lr_place {
+    uint64_t step; /* from 0 to steps - 1 */
+    uint64_t steps;
+    double steps_per_epoch;
+};
+
+struct syn_lr_schedule {
+    const char *name;
+    const char *help;
+
+    /* (optional) Find parameters that it cannot use. */
+    enum syn_status (*check)(const struct syn_train_options *options);
+
+    /* The share, 0 .. 1, without warm-up. */
+    double (*share)(const struct syn_train_options *options, struct syn_lr_place place);
+};
+
+/* Check the parameters of the schedule that the options name. */
+enum syn_status syn_lr_check(const struct syn_train_options *options);
+
+/* Half a cosine wave from one value to another, at x in 0 .. 1 of the way. */
+double syn_lr_cosine_between(double from, double to, double x);
+
+#endif

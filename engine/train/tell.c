@@ -1,0 +1,161 @@
+/* What a run says of itself: to the watcher, to metrics.jsonl, and at the end. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/train/json.h"
+#include "engine/train/run.h"
+
+#define LINE_BYTES 1024
+
+static double seconds(const struct syn_run *run)
+{
+    return (double)(syn_engine_clock_ns() - run->began_ns) * 1e-9;
+}
+
+static double epoch(const struct syn_run *run)
+{
+    return (double)run->step / (double)run->steps_per_epoch;
+}
+
+static const char *speed_name(bool on_text)
+{
+    return on_text ? "words_per_s" : "images_per_s";
+}
+
+static double judged_or_nan(const struct syn_run *run, double value)
+{
+    return run->judged_step == run->step && run->step > 0 ? value : (double)NAN;
+}
+
+void syn_run_tell(struct syn_run *run, double evaluated)
+{
+    const struct syn_meter *meter = run->lately.steps > 0 ? &run->lately : &run->last;
+    struct syn_train_progress progress = {
+        .phase = evaluated < 0 ? SYN_TRAIN_LEARNING : SYN_TRAIN_EVALUATING,
+        .step = run->step,
+        .steps = run->steps,
+        .epoch = epoch(run),
+        .lr = meter->lr,
+        .loss = syn_meter_loss(meter),
+        .accuracy = syn_meter_accuracy(meter),
+        .examples_per_s = syn_meter_examples_per_s(meter),
+        .evaluated = evaluated < 0 ? 0 : evaluated,
+        .on_text = run->on_text,
+    };
+    if (run->watch.tell && !run->watch.tell(run->watch.context, &progress))
+        run->stopped = true;
+}
+
+static struct syn_json begin_line(const struct syn_run *run, char line[LINE_BYTES])
+{
+    struct syn_json json = syn_json_begin(line, LINE_BYTES);
+    syn_json_count(&json, "step", run->step);
+    syn_json_real(&json, "epoch", epoch(run));
+    syn_json_real(&json, "seconds", seconds(run));
+    return json;
+}
+
+enum syn_status syn_run_log(struct syn_run *run)
+{
+    char line[LINE_BYTES];
+    const struct syn_meter *meter = &run->lately;
+    double per_step_ms = 1e-6 / (double)meter->steps;
+    struct syn_json json = begin_line(run, line);
+    syn_json_real(&json, "loss", syn_meter_loss(meter));
+    syn_json_real(&json, "accuracy", syn_meter_accuracy(meter));
+    syn_json_real(&json, "lr", meter->lr);
+    syn_json_real(&json, "gradient_norm", meter->gradient_norm_sum / (double)meter->steps);
+    syn_json_real(&json, speed_name(run->on_text), syn_meter_examples_per_s(meter));
+    syn_json_real(&json, "step_ms", syn_meter_ms_per_step(meter));
+    syn_json_real(&json, "data_wait_ms", (double)meter->data_wait_ns * per_step_ms);
+    syn_json_real(&json, "compute_ms", (double)meter->compute_ns * per_step_ms);
+    syn_json_real(&json, "update_ms", (double)meter->update_ns * per_step_ms);
+    syn_json_end(&json);
+    run->last = run->lately;
+    memset(&run->lately, 0, sizeof run->lately);
+    return syn_files_line(&run->files, line);
+}
+
+enum syn_status syn_run_log_judged(struct syn_run *run)
+{
+    char line[LINE_BYTES];
+    struct syn_json json = begin_line(run, line);
+    double loss = syn_meter_loss(&run->judged);
+    syn_json_real(&json, "test_loss", loss);
+    if (run->on_text)
+        syn_json_real(&json, "test_perplexity", exp(loss));
+    else
+        syn_json_real(&json, "test_accuracy", syn_meter_accuracy(&run->judged));
+    syn_json_end(&json);
+    return syn_files_line(&run->files, line);
+}
+
+/* FNV-1a over the weights as 32-bit words: plenty to tell two runs apart. */
+static uint64_t hash(const float *weights, size_t count)
+{
+    uint64_t result = 0xcbf29ce484222325U;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word;
+        memcpy(&word, &weights[i], sizeof word);
+        result = (result ^ word) * 0x100000001b3U;
+    }
+    return result;
+}
+
+struct syn_train_summary syn_run_summary(const struct syn_run *run)
+{
+    const struct syn_meter *last = run->lately.steps > 0 ? &run->lately : &run->last;
+    double loss = syn_meter_loss(&run->judged);
+    struct syn_train_summary summary = {
+        .model = run->options.model,
+        .data = run->options.data.data,
+        .params = run->params,
+        .workers = run->options.workers,
+        .threads = run->options.threads,
+        .batch = run->options.batch,
+        .steps = run->step,
+        .epochs = epoch(run),
+        .seconds = seconds(run),
+        .ms_per_step = syn_meter_ms_per_step(&run->total),
+        .examples_per_s = syn_meter_examples_per_s(&run->total),
+        .train_loss = syn_meter_loss(last),
+        .test_loss = judged_or_nan(run, loss),
+        .test_accuracy = judged_or_nan(run, syn_meter_accuracy(&run->judged)),
+        .test_perplexity = judged_or_nan(run, exp(loss)),
+        .weights_hash = hash(run->weights, run->params),
+        .on_text = run->on_text,
+        .stopped = run->stopped,
+    };
+    snprintf(summary.out, sizeof summary.out, "%s", run->files.out);
+    return summary;
+}
+
+size_t syn_train_summary_json(const struct syn_train_summary *summary, char *text, size_t capacity)
+{
+    char hex[17];
+    struct syn_json json = syn_json_begin(text, capacity);
+    snprintf(hex, sizeof hex, "%016llx", (unsigned long long)summary->weights_hash);
+    syn_json_text(&json, "model", summary->model);
+    syn_json_text(&json, "data", summary->data);
+    syn_json_count(&json, "params", summary->params);
+    syn_json_count(&json, "workers", summary->workers);
+    syn_json_count(&json, "threads", summary->threads);
+    syn_json_count(&json, "batch", summary->batch);
+    syn_json_count(&json, "steps", summary->steps);
+    syn_json_real(&json, "epochs", summary->epochs);
+    syn_json_real(&json, "seconds", summary->seconds);
+    syn_json_real(&json, "ms_per_step", summary->ms_per_step);
+    syn_json_real(&json, speed_name(summary->on_text), summary->examples_per_s);
+    syn_json_real(&json, "train_loss", summary->train_loss);
+    syn_json_real(&json, "test_loss", summary->test_loss);
+    if (summary->on_text)
+        syn_json_real(&json, "test_perplexity", summary->test_perplexity);
+    else
+        syn_json_real(&json, "test_accuracy", summary->test_accuracy);
+    syn_json_text(&json, "weights_hash", hex);
+    syn_json_flag(&json, "stopped", summary->stopped);
+    syn_json_text(&json, "out", summary->out);
+    return syn_json_end(&json);
+}

@@ -1,0 +1,260 @@
+/* Models: what is trained. A graph says which layers there are; a model is a graph built for a
+ * batch size, with all its memory and kernels. Parameters and gradients belong to the caller: two
+ * flat arrays of floats of one layout, in which tensors look and are called as in PyTorch
+ * (conv1.weight is [out][in][height][width]).
+ *
+ *     struct syn_graph *graph;
+ *     syn_graph_ready("lenet", NULL, &graph);
+ *     struct syn_model_options options;
+ *     syn_model_defaults(&options);
+ *     options.batch = 128;
+ *     struct syn_model *model;
+ *     syn_model_build(graph, &options, &model);
+ *     syn_graph_free(graph);
+ *     size_t size = syn_layout_size(syn_model_layout(model));
+ *     ... allocate weights and gradient of that size ...
+ *     syn_model_initialise(model, 1, weights);
+ *     syn_model_step(model, weights, &batch, NULL, gradient, &result); */
+#ifndef SYNCOPATE_ENGINE_MODEL_H
+#define SYNCOPATE_ENGINE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/layout.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct syn_graph;
+struct syn_model;
+
+/* What a model reads, and what it tells apart. */
+enum syn_input_kind { SYN_INPUT_IMAGES, SYN_INPUT_TOKENS };
+
+struct syn_input {
+    enum syn_input_kind kind;
+    size_t channels; /* of an image; for tokens 0, as height and width */
+    size_t height;
+    size_t width;
+    size_t classes; /* of an image; for tokens the size of the vocabulary */
+};
+
+/* The ready models. */
+
+/* Name of ready model number i, such as "lenet"; NULL past the last. A syn_choices function. */
+const char *syn_model_name(size_t i);
+
+/* One line about ready model number i; NULL past the last. */
+const char *syn_model_help(size_t i);
+
+/* The input that a ready model was published with, such as 3x32x32 images of 10 classes. */
+enum syn_status syn_model_usual_input(const char *name, struct syn_input *input);
+
+/* Make the graph of a ready model for these data; NULL means its usual input. Image models adapt to
+ * the number of classes, language models to the vocabulary; an input that does not fit otherwise is
+ * SYN_INVALID with what was expected. Free it with syn_graph_free(). */
+enum syn_status syn_graph_ready(const char *name, const struct syn_input *input,
+                                struct syn_graph **graph);
+
+/* A model. */
+
+struct syn_model_options {
+    size_t batch;   /* the most examples a step has; default 32 */
+    size_t time;    /* tokens of each example in a step (truncated back-propagation); default 35 */
+    size_t threads; /* cores to compute on; default 1 */
+    uint64_t seed;  /* of dropout; default 1 */
+    bool
+        training; /* false: syn_model_step() will not be called, and less memory is taken; default true */
+};
+
+void syn_model_defaults(struct syn_model_options *options);
+
+/* Take memory and choose kernels for this graph, which is not needed any more afterwards. A layer
+ * that did not fit when it was added to the graph is told here. Free it with syn_model_free(). One
+ * thread at a time uses a model; different threads may use different models at once. */
+enum syn_status syn_model_build(const struct syn_graph *graph,
+                                const struct syn_model_options *options, struct syn_model **model);
+
+void syn_model_free(struct syn_model *model);
+
+/* The shape of weights and gradient; owned by the model. */
+const struct syn_layout *syn_model_layout(const struct syn_model *model);
+
+/* The input it was built for. */
+struct syn_input syn_model_input(const struct syn_model *model);
+
+/* Fill weights as PyTorch does by default: uniform in +-1/sqrt(inputs) for convolutions and inner
+ * products with their biases, 1 and 0 for batch norm, standard normal for embeddings, uniform in
+ * +-1/sqrt(hidden) for LSTMs. Same seed, same bits. Running statistics and what LSTMs carry start
+ * anew as well. */
+void syn_model_initialise(struct syn_model *model, uint64_t seed, float *weights);
+
+/* Examples to learn from or to be judged on; lent for the call. */
+struct syn_examples {
+    size_t count;          /* 1 .. options.batch */
+    const float *images;   /* [count][channels][height][width], for image models */
+    const int32_t *tokens; /* [count][time], each in 0 .. vocabulary-1, for language models */
+    const int32_t *labels; /* [count] or [count][time]; a negative one does not count */
+    uint64_t step;         /* dropout draws from it: same seed and step, same masks */
+};
+
+/* Told during the backward pass that the gradient of tensor number tensor (of the layout) is final,
+ * so that its exchange can begin. Each tensor is told exactly once, the last layers' first. A
+ * failure ends the step with that status. */
+typedef enum syn_status syn_gradient_ready(void *context, size_t tensor);
+
+struct syn_ready_hook {
+    syn_gradient_ready *tell;
+    void *context;
+};
+
+struct syn_step_result {
+    double
+        loss; /* mean cross-entropy, in nats, of the labels that count; its exponential is the perplexity */
+    size_t correct; /* labels that had the highest score */
+    size_t counted; /* labels that count */
+};
+
+/* Forward and backward: the gradient of the mean loss at weights.
+ *   examples  may be fewer than options.batch: the gradient is exact for any count, and kernels for
+ *             the last few counts are kept
+ *   hook      may be NULL
+ *   gradient  every entry is overwritten; final per tensor as the hook tells it
+ * Updates running statistics and what LSTMs carry. A token or label out of range: SYN_INVALID, and
+ * nothing was touched. */
+enum syn_status syn_model_step(struct syn_model *model, const float *weights,
+                               const struct syn_examples *examples,
+                               const struct syn_ready_hook *hook, float *gradient,
+                               struct syn_step_result *result);
+
+/* Forward only, as for judging: batch norm by its running statistics, no dropout. LSTMs carry on
+ * from the previous evaluation, apart from training. */
+enum syn_status syn_model_evaluate(struct syn_model *model, const float *weights,
+                                   const struct syn_examples *examples,
+                                   struct syn_step_result *result);
+
+/* As evaluate, without labels: the scores before the softmax.
+ *   scores  [count][classes] or [count][time][vocabulary] */
+enum syn_status syn_model_forward(struct syn_model *model, const float *weights,
+                                  const struct syn_examples *examples, float *scores);
+
+/* What a model knows beside its weights. */
+
+/* The running means and variances of batch norm (bn1.running_mean, bn1.running_var, ...): one flat
+ * array of this layout, empty without batch norm. The caller may read it, average it over workers
+ * and write it back. */
+const struct syn_layout *syn_model_statistics_layout(const struct syn_model *model);
+float *syn_model_statistics(struct syn_model *model);
+
+/* What LSTMs carry from one batch of tokens to the next: hidden and cell state of each layer,
+ * [batch][hidden], in one flat array of this layout, empty without LSTM. Training and evaluation
+ * have one each. Zero it (syn_model_restart) at the beginning of a text; save it to go on later. */
+enum syn_carry { SYN_CARRY_TRAINING, SYN_CARRY_EVALUATION };
+const struct syn_layout *syn_model_carry_layout(const struct syn_model *model);
+float *syn_model_carry(struct syn_model *model, enum syn_carry which);
+void syn_model_restart(struct syn_model *model, enum syn_carry which);
+
+/* Where the time goes. */
+
+/* One kernel of the step at the full batch. */
+struct syn_kernel {
+    const char *layer;          /* such as "conv1"; owned by the model */
+    const char *work;           /* such as "forward", "backward weights", "reorder" */
+    const char *implementation; /* oneDNN's name of it, or "own" */
+    double ms;                  /* mean over the steps since syn_model_profile(model, true) */
+    double
+        gflop; /* billions of multiplications and additions of one run; 0 if not worth counting */
+};
+
+/* Start or stop timing every kernel. */
+void syn_model_profile(struct syn_model *model, bool on);
+
+/* Kernel number i of the step, in the order of running; false past the last. */
+bool syn_model_kernel(const struct syn_model *model, size_t i, struct syn_kernel *kernel);
+
+/* How many kernels of the step are reference implementations (none, we hope: they are hundreds of
+ * times slower). */
+size_t syn_model_reference_kernels(const struct syn_model *model);
+
+/* Bytes of memory taken by the model, without weights and gradient of the caller. */
+size_t syn_model_bytes(const struct syn_model *model);
+
+/* A model of one's own: add layers to a graph. Each call returns the layer's output, to be passed
+ * to the next. A call that cannot be done returns SYN_NOTHING, is remembered with its cause, and
+ * everything built on it stays SYN_NOTHING, so that only syn_model_build() needs to be checked. */
+
+typedef int syn_node;
+#define SYN_NOTHING (-1)
+
+enum syn_status syn_graph_new(struct syn_graph **graph);
+void syn_graph_free(struct syn_graph *graph);
+
+/* The input; exactly one of these, first. */
+syn_node syn_graph_images(struct syn_graph *graph, size_t channels, size_t height, size_t width);
+syn_node syn_graph_tokens(struct syn_graph *graph, size_t vocabulary);
+
+/* Convolution with square kernel, as torch.nn.Conv2d: name.weight [outputs][inputs][kernel][kernel]
+ * and name.bias [outputs]. */
+struct syn_convolution {
+    size_t outputs; /* channels */
+    size_t kernel;
+    size_t stride;  /* 0 is taken as 1 */
+    size_t padding; /* zeros on every side */
+    bool no_bias;
+};
+syn_node syn_graph_convolution(struct syn_graph *graph, const char *name, syn_node from,
+                               struct syn_convolution convolution);
+
+/* Inner product over all that an example holds, as torch.nn.Linear behind a flatten: name.weight
+ * [outputs][inputs], name.bias [outputs]. For sequences: at every time step. */
+syn_node syn_graph_inner_product(struct syn_graph *graph, const char *name, syn_node from,
+                                 size_t outputs);
+
+/* Batch norm over each channel (epsilon 1e-5, momentum 0.1 as in PyTorch), name.weight and
+ * name.bias; then, if asked for, max(0, x) in the same pass. */
+syn_node syn_graph_batch_norm(struct syn_graph *graph, const char *name, syn_node from, bool relu);
+
+/* max(0, x). */
+syn_node syn_graph_relu(struct syn_graph *graph, syn_node from);
+
+/* Maximum or mean of each window; padding counts as minus infinity for the maximum and as zero,
+ * included in the mean, for the average. */
+struct syn_pooling {
+    size_t kernel;
+    size_t stride; /* 0 is taken as kernel */
+    size_t padding;
+};
+syn_node syn_graph_max_pooling(struct syn_graph *graph, syn_node from, struct syn_pooling pooling);
+syn_node syn_graph_average_pooling(struct syn_graph *graph, syn_node from,
+                                   struct syn_pooling pooling);
+
+/* Mean of each channel over the whole image. */
+syn_node syn_graph_global_average(struct syn_graph *graph, syn_node from);
+
+/* In training, each value is zero with probability rate and divided by 1 - rate otherwise. 0 <=
+ * rate < 1. */
+syn_node syn_graph_dropout(struct syn_graph *graph, syn_node from, double rate);
+
+/* Sum of two values of the same shape; then, if asked for, max(0, x). */
+syn_node syn_graph_add(struct syn_graph *graph, syn_node one, syn_node other, bool relu);
+
+/* A vector of width floats for each token: name.weight [vocabulary][width]. */
+syn_node syn_graph_embedding(struct syn_graph *graph, const char *name, syn_node from,
+                             size_t width);
+
+/* One LSTM layer over the time steps, as torch.nn.LSTM: name.weight_ih_l0 [4 hidden][inputs],
+ * name.weight_hh_l0 [4 hidden][hidden], name.bias_ih_l0 and name.bias_hh_l0 [4 hidden]; gates in
+ * the order input, forget, cell, output. */
+syn_node syn_graph_lstm(struct syn_graph *graph, const char *name, syn_node from, size_t hidden);
+
+/* Softmax and cross-entropy against the labels; exactly one, last. */
+syn_node syn_graph_cross_entropy(struct syn_graph *graph, syn_node from);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* Training one model on one data set: the loop, its learning rate, its evaluations, the files it
+ * leaves.
+ *
+ *     struct syn_train_options options;
+ *     struct syn_train_summary summary;
+ *     syn_train_defaults("lenet", &options);
+ *     options.epochs = 2;
+ *     syn_train(&options, NULL, &summary);
+ *     printf("%.2f %%\n", 100 * summary.test_accuracy);
+ *
+ * Same options, same machine, same weights, bit for bit. */
+#ifndef SYNCOPATE_ENGINE_TRAIN_H
+#define SYNCOPATE_ENGINE_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <syncopate/engine/data.h>
+#include <syncopate/engine/model.h>
+#include <syncopate/optimizer.h>
+#include <syncopate/settings.h>
+#include <syncopate/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All that can be chosen. The first fields are the rows of train_options.def, of
+ * syn_train_settings. */
+struct syn_train_options {
+#define SYN_SETTING SYN_SETTING_FIELD
+#include <syncopate/engine/train_options.def>
+#undef SYN_SETTING
+    struct syn_data_options data;           /* syn_data_settings */
+    struct syn_optimizer_options optimizer; /* syn_optimizer_settings */
+};
+
+extern const struct syn_settings_table syn_train_settings;
+
+/* Name of learning-rate schedule number i, or NULL past the last. */
+const char *syn_lr_schedule_name(size_t i);
+
+/* One line about learning-rate schedule number i, or NULL past the last. */
+const char *syn_lr_schedule_help(size_t i);
+
+/* What a model is usually trained with, as settings to type: "batch=64 lr=0.05 ..."; NULL for an
+ * unknown model. */
+const char *syn_train_preset(const char *model);
+
+/* Fill in the defaults of all three tables, then what the model is usually trained with;
+ * synthetic data, if they are chosen later, have the form that fits it. An unknown model:
+ * SYN_INVALID, options unchanged. */
+enum syn_status syn_train_defaults(const char *model, struct syn_train_options *options);
+
+/* The learning rate of a step.
+ *   step             from 0 to steps - 1
+ *   steps_per_epoch  more than 0; milestones and warm-up may be given in epochs */
+double syn_train_lr(const struct syn_train_options *options, uint64_t step, uint64_t steps,
+                    double steps_per_epoch);
+
+enum syn_train_phase { SYN_TRAIN_LEARNING, SYN_TRAIN_EVALUATING };
+
+/* How far a run is. */
+struct syn_train_progress {
+    enum syn_train_phase phase;
+    uint64_t step;  /* updates made */
+    uint64_t steps; /* of the whole run */
+    double epoch;
+    double lr;
+    double loss;           /* mean since the last line of metrics.jsonl */
+    double accuracy;       /* the same: share of labels that were guessed, 0 .. 1 */
+    double examples_per_s; /* the same: images, or words of text */
+    double evaluated;      /* share of the evaluation that is done, 0 .. 1 */
+    bool on_text;          /* examples are words */
+};
+
+/* Told after every step, and after every batch of an evaluation. Returns false to end the run
+ * here. */
+typedef bool syn_train_tell(void *context, const struct syn_train_progress *progress);
+
+struct syn_train_watch {
+    syn_train_tell *tell;
+    void *context;
+};
+
+/* What came of a run. */
+struct syn_train_summary {
+    const char *model;
+    const char *data;
+    size_t params;
+    uint64_t workers;
+    uint64_t threads;
+    uint64_t batch;
+    uint64_t steps;
+    double epochs;
+    double seconds;        /* from the first step to the end, with evaluations */
+    double ms_per_step;    /* without evaluations */
+    double examples_per_s; /* images, or words of text; without evaluations */
+    double train_loss;     /* mean over the last logging interval */
+    double test_loss;      /* this and the next two: NAN if there was no evaluation */
+    double test_accuracy;  /* 0 .. 1 */
+    double test_perplexity;
+    uint64_t weights_hash; /* equal for equal weights */
+    bool on_text;
+    bool stopped;             /* ended before its last step, because tell() said so */
+    char out[SYN_TEXT_BYTES]; /* the directory */
+};
+
+/* Train, blocking until the end.
+ *   options  contradictory settings, a model that does not fit the data, an unusable directory:
+ *            SYN_INVALID before anything is written
+ *   watch    may be NULL; called on this thread
+ *   summary  written on success, and a run that was told to stop is a success
+ * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor. */
+enum syn_status syn_train(const struct syn_train_options *options,
+                          const struct syn_train_watch *watch, struct syn_train_summary *summary);
+
+/* The summary as one JSON object, as in summary.json. Writes as snprintf does, and returns the
+ * length that the whole would have. */
+size_t syn_train_summary_json(const struct syn_train_summary *summary, char *text, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

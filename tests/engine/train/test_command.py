@@ -1,0 +1,138 @@
+"""syncopate train as a user meets it: exit codes, output, the bar, Ctrl-C, and a short run on real images.
+
+    test_command.py COMMAND       the program to test; further arguments as unittest takes them
+"""
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+COMMAND = "syncopate"
+FASHION = "/usr/share/datasets"
+SMALL = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "1000", "--threads", "1"]
+
+
+def train(*flags, **more):
+    return subprocess.run([COMMAND, "train", *flags], capture_output=True, text=True, timeout=200, **more)
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not (os.path.exists(path) and os.path.getsize(path)):
+        if time.monotonic() > end:
+            raise TimeoutError(path)
+        time.sleep(0.02)
+
+
+class Train(unittest.TestCase):
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+        self.out = os.path.join(self.home.name, "run")
+
+    def read(self, name):
+        with open(os.path.join(self.out, name), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_json_on_standard_output_is_the_summary(self):
+        done = train(*SMALL, "--epochs", "1", "--json", "--out", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout), self.read("summary.json"))
+
+    def test_without_json_one_line_tells_the_accuracy_and_the_directory(self):
+        done = train(*SMALL, "--epochs", "1", "--out", self.out)
+        self.assertEqual(done.stdout.count("\n"), 1)
+        self.assertIn("test accuracy", done.stdout)
+        self.assertIn(self.out, done.stdout)
+
+    def test_what_is_typed_goes_over_the_preset(self):
+        train(*SMALL, "--lr=0.011", "--momentum", "0.5", "--steps", "2", "--out", self.out)
+        settings = self.read("settings.json")
+        self.assertEqual(settings["lr"], 0.011)
+        self.assertEqual(settings["momentum"], 0.5)
+        self.assertEqual(settings["lr_schedule"], "one-cycle")
+
+    def test_help_tells_settings_and_presets(self):
+        done = train("--help")
+        self.assertEqual(done.returncode, 0)
+        for word in ("--lr-schedule", "--momentum", "--data-dir", "resnet20", "--json"):
+            self.assertIn(word, done.stdout)
+
+    def test_bad_input_is_one_line_and_code_2_and_no_file(self):
+        for flags in (["--batch", "1001"], ["--workers", "2"], ["--model", "vgg16", "--synthetic-width", "28"], ["--lr", "fast"],
+                      ["--colour", "red"], ["word"], ["--lr-schedule", "step", "--lr-milestones", "2,1"],
+                      ["--data", "mnist", "--data-dir", self.home.name], ["--out", "/dev/null/run"]):
+            with self.subTest(flags=flags):
+                done = train(*SMALL, "--out", self.out, *flags)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr.startswith("syncopate: "), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.assertFalse(os.path.exists(self.out))
+
+    def interrupt(self, number):
+        command = [COMMAND, "train", *SMALL, "--epochs", "100000", "--log-every", "1", "--out", self.out]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_for(os.path.join(self.out, "metrics.jsonl"))
+            process.send_signal(number)
+            process.communicate(timeout=60)
+        return process.returncode
+
+    def test_interrupted_it_ends_cleanly_with_whole_files(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                self.out = os.path.join(self.home.name, str(int(number)))
+                self.assertEqual(self.interrupt(number), 128 + number)
+                summary = self.read("summary.json")
+                self.assertTrue(summary["stopped"])
+                metrics = lines(os.path.join(self.out, "metrics.jsonl"))
+                self.assertEqual(metrics[-1]["step"], summary["steps"])
+
+    def test_killed_it_leaves_no_summary_and_whole_lines(self):
+        self.assertEqual(self.interrupt(signal.SIGKILL), -signal.SIGKILL)
+        self.assertEqual(sorted(os.listdir(self.out)), ["metrics.jsonl", "settings.json"])
+        self.assertGreater(len(lines(os.path.join(self.out, "metrics.jsonl"))), 0)
+
+    def test_a_terminal_gets_a_bar_that_fits_and_goes_away(self):
+        leader, follower = pty.openpty()
+        command = [COMMAND, "train", *SMALL, "--epochs", "100000", "--out", self.out]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=follower) as process:
+            os.close(follower)
+            shown = b""
+            while shown.count(b"\r\x1b[K") < 3:
+                shown += os.read(leader, 4096)
+            process.send_signal(signal.SIGINT)
+            try:
+                while part := os.read(leader, 4096):
+                    shown += part
+            except OSError:
+                pass  # the other side is closed
+        os.close(leader)
+        bar = shown.split(b"\r\x1b[K")[2].decode()
+        self.assertRegex(bar, r"^mlp on synthetic \[#*\.*\] +\d+%, .* left, step \d+/")
+        self.assertLess(len(bar), 80)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)
+
+    @unittest.skipUnless(os.path.isdir(FASHION), "dataset-fashion-mnist is not installed")
+    def test_lenet_learns_fashion_mnist_in_a_few_hundred_steps(self):
+        done = train("--model", "lenet", "--data", "fashion-mnist", "--data-dir", FASHION, "--steps", "300",
+                     "--threads", "1", "--json", "--out", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertGreater(summary["test_accuracy"], 0.8)
+        self.assertEqual(summary["steps"], 300)
+
+
+if __name__ == "__main__":
+    COMMAND = sys.argv.pop(1)
+    unittest.main()

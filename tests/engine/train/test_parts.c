@@ -1,0 +1,141 @@
+/* The small parts of the loop: JSON, the norm of a gradient, means over steps. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/random.h>
+
+#include "engine/train/gradient.h"
+#include "engine/train/json.h"
+#include "engine/train/meter.h"
+
+static size_t write_all(char *text, size_t capacity)
+{
+    struct syn_json json = syn_json_begin(text, capacity);
+    syn_json_text(&json, "word", "a\"b\\c\n");
+    syn_json_real(&json, "half", 0.5);
+    syn_json_real(&json, "none", (double)NAN);
+    syn_json_real(&json, "endless", -INFINITY);
+    syn_json_count(&json, "most", UINT64_MAX);
+    syn_json_flag(&json, "yes", true);
+    syn_json_fields(&json, "{}");
+    syn_json_fields(&json, "{\"x\": 1, \"y\": [2]}");
+    return syn_json_end(&json);
+}
+
+static const char all[] = "{\"word\": \"a\\\"b\\\\c\\u000a\", \"half\": 0.5, \"none\": null, "
+                          "\"endless\": null, \"most\": 18446744073709551615, \"yes\": true, "
+                          "\"x\": 1, \"y\": [2]}";
+
+static void json_has_every_field_once_and_no_number_that_is_none(void **state)
+{
+    (void)state;
+    char text[512];
+    assert_int_equal(write_all(text, sizeof text), sizeof all - 1);
+    assert_string_equal(text, all);
+}
+
+static void json_that_does_not_fit_is_cut_and_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(write_all(NULL, 0), sizeof all - 1);
+    for (size_t capacity = 1; capacity <= sizeof all; capacity++) {
+        char *text = malloc(capacity);
+        assert_non_null(text);
+        assert_int_equal(write_all(text, capacity), sizeof all - 1);
+        assert_int_equal(strlen(text), capacity - 1);
+        assert_memory_equal(text, all, capacity - 1);
+        free(text);
+    }
+}
+
+static void an_empty_json_object_is_valid(void **state)
+{
+    (void)state;
+    char text[8];
+    struct syn_json json = syn_json_begin(text, sizeof text);
+    assert_int_equal(syn_json_end(&json), 2);
+    assert_string_equal(text, "{}");
+}
+
+static void the_norm_is_that_of_a_plain_sum(void **state)
+{
+    (void)state;
+    static float values[1003];
+    struct syn_random random;
+    syn_random_start(&random, 1, 0);
+    double sum = 0;
+    for (size_t count = 0; count <= sizeof values / sizeof values[0]; count++) {
+        double norm = syn_gradient_norm(values, count);
+        if (fabs(norm - sqrt(sum)) > 1e-12 * (1 + norm))
+            fail_msg("%zu entries: %.15g, expected %.15g", count, norm, sqrt(sum));
+        if (count == sizeof values / sizeof values[0])
+            break;
+        values[count] = syn_random_normal(&random);
+        sum += (double)values[count] * (double)values[count];
+    }
+}
+
+static void the_largest_floats_have_a_finite_norm(void **state)
+{
+    (void)state;
+    float values[100];
+    for (size_t i = 0; i < 100; i++)
+        values[i] = 3e38F;
+    assert_true(isfinite(syn_gradient_norm(values, 100)));
+    assert_int_equal(syn_gradient_find_nonfinite(values, 100), 100);
+}
+
+static void one_entry_that_is_not_finite_is_noticed_and_found(void **state)
+{
+    (void)state;
+    for (size_t at = 0; at < 21; at++) {
+        float values[21] = {0};
+        values[at] = at % 2 ? NAN : -INFINITY;
+        assert_true(!isfinite(syn_gradient_norm(values, 21)));
+        assert_int_equal(syn_gradient_find_nonfinite(values, 21), at);
+    }
+}
+
+static void only_gradients_that_are_too_long_are_shortened(void **state)
+{
+    (void)state;
+    assert_true(syn_gradient_scale(2, 0) == 1);
+    assert_true(syn_gradient_scale(2, 2) == 1);
+    assert_true(syn_gradient_scale(0, 0.5) == 1);
+    assert_true(syn_gradient_scale(2, 0.5) == 0.25);
+}
+
+static void means_weigh_every_label_the_same(void **state)
+{
+    (void)state;
+    struct syn_meter meter = {0};
+    const struct syn_step_record large = {
+        .result = {.loss = 1, .correct = 30, .counted = 30}, .examples = 30, .compute_ns = 1000000};
+    const struct syn_step_record small = {
+        .result = {.loss = 5, .correct = 0, .counted = 10}, .examples = 10, .update_ns = 3000000};
+    assert_true(isnan(syn_meter_loss(&meter)));
+    syn_meter_add(&meter, &large);
+    syn_meter_add(&meter, &small);
+    assert_true(fabs(syn_meter_loss(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_meter_accuracy(&meter) - 0.75) < 1e-12);
+    assert_true(fabs(syn_meter_ms_per_step(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_meter_examples_per_s(&meter) - 10000) < 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_has_every_field_once_and_no_number_that_is_none),
+        cmocka_unit_test(json_that_does_not_fit_is_cut_and_counted),
+        cmocka_unit_test(an_empty_json_object_is_valid),
+        cmocka_unit_test(the_norm_is_that_of_a_plain_sum),
+        cmocka_unit_test(the_largest_floats_have_a_finite_norm),
+        cmocka_unit_test(one_entry_that_is_not_finite_is_noticed_and_found),
+        cmocka_unit_test(only_gradients_that_are_too_long_are_shortened),
+        cmocka_unit_test(means_weigh_every_label_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

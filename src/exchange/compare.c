@@ -1,6 +1,25 @@
-/* Comparing replicas: everyone's hash goes once around the ring. Rare and small, so that the
- * simplest way will do. */
+/* Small things that workers tell each other now and then: everyone's bytes go once around the ring. Rare and small,
+ * so that the simplest way will do. */
 #include "exchange/exchange.h"
+
+enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void *all)
+{
+    uint8_t *bytes = all;
+    size_t workers = group->workers;
+    size_t right = (group->rank + 1) % workers;
+    size_t left = (group->rank + workers - 1) % workers;
+    for (size_t i = 1; i < workers; i++) {
+        size_t go = (group->rank + workers + 1 - i) % workers;
+        size_t come = (group->rank + workers - i) % workers;
+        size_t came;
+        SYN_TRY(syn_exchange_swap(group, right, bytes + go * count, count, left,
+                                  bytes + come * count, count, &came));
+        if (came != count)
+            return syn_fail(SYN_FORMAT, "worker %zu told %zu bytes; expected %zu", left, came,
+                            count);
+    }
+    return SYN_OK;
+}
 
 enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, const char *what)
 {

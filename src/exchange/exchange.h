@@ -85,6 +85,10 @@ enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void
                                   size_t going_bytes, size_t from, void *coming, size_t room,
                                   size_t *came);
 
+/* All-gather of a few bytes around the ring.
+ *   all  [workers][count]; this worker's own part is there already */
+enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void *all);
+
 /* Find out whether all workers have the same hash, and if not, who differs from this one:
  * SYN_MISMATCH.
  *   what  is compared, for the complaint */

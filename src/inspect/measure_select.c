@@ -63,9 +63,9 @@ static enum syn_status open_bench(struct bench *bench, const struct syn_reducer_
     SYN_TRY(syn_allocate(size, sizeof(float), &bench->gradient));
     SYN_TRY(syn_allocate(repeats, sizeof(double), &bench->pass_ms));
     SYN_TRY(syn_allocate(repeats, sizeof(double), &bench->pick_ms));
-    SYN_TRY(syn_pool_open((size_t)options->threads, &bench->pool));
+    SYN_TRY(syn_pool_open((size_t)options->select_threads, &bench->pool));
     SYN_TRY(syn_list_open(&bench->picked, bench->limit));
-    return bench->select_type->open(options, size, bench->limit, (size_t)options->threads,
+    return bench->select_type->open(options, size, bench->limit, (size_t)options->select_threads,
                                     &bench->select);
 }
 
@@ -107,7 +107,7 @@ static double time_pick(struct bench *bench, const struct syn_reducer_options *o
         .after = bench->residuals[(step + 1) % 2],
         .gradient = bench->gradient,
         .size = bench->size,
-        .momentum = (float)options->momentum,
+        .momentum = (float)options->residual_momentum,
         .scale = 1,
     };
     int64_t began = syn_clock_ns();

@@ -13,7 +13,7 @@
 /* Settings that each worker may choose for itself. */
 static bool is_private(const char *name)
 {
-    return strcmp(name, "threads") == 0;
+    return strcmp(name, "select_threads") == 0;
 }
 
 static void describe(const struct syn_reducer *reducer, char *text)

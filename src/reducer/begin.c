@@ -90,7 +90,7 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .after = syn_residual_from(&reducer->residuals[next], bucket->first),
         .gradient = slot->gradient + bucket->first,
         .size = bucket->size,
-        .momentum = (float)reducer->options.momentum,
+        .momentum = (float)reducer->options.residual_momentum,
         .scale = slot->step.scale,
     };
     parcel->in.about = (struct syn_packet_about){

@@ -102,7 +102,7 @@ static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exch
         size_t most = syn_reducer_limit_most(reducer, bucket->size);
         setup->limit = most > setup->limit ? most : setup->limit;
         SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
-                                           (size_t)reducer->options.threads, &bucket->select));
+                                           (size_t)reducer->options.select_threads, &bucket->select));
     }
     return SYN_OK;
 }
@@ -122,7 +122,7 @@ static enum syn_status open_parts(struct syn_reducer *reducer)
     for (size_t i = 0; i < reducer->options.depth; i++)
         SYN_TRY(open_slot(reducer, &reducer->slots[i], &setup));
     SYN_TRY(reducer->exchange_type->open(&setup, &reducer->exchange));
-    SYN_TRY(syn_pool_open((size_t)reducer->options.threads, &reducer->pool));
+    SYN_TRY(syn_pool_open((size_t)reducer->options.select_threads, &reducer->pool));
     return SYN_OK;
 }
 

@@ -43,7 +43,7 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
         reducer->residual = "corrected";
     else if (strcmp(reducer->residual, "corrected") == 0)
         reducer->residual = "auto";
-    reducer->momentum = is_corrected ? options->optimizer.momentum : 0;
+    reducer->residual_momentum = is_corrected ? options->optimizer.momentum : 0;
     if (!is_global)
         options->optimizer.momentum = 0;
     return SYN_OK;

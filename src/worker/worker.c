@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "exchange/exchange.h"
+#include "transport/transport.h"
+#include "worker/errand.h"
 #include "worker/inside.h"
 #include "worker/options.h"
 
@@ -46,36 +47,11 @@ static enum syn_status open_local(struct syn_worker *worker, const float *weight
     return SYN_OK;
 }
 
-/* A comparison on its way. */
-struct comparison {
-    struct syn_job job;
-    struct syn_group *group;
-    uint64_t hash;
-    const char *what;
-    enum syn_status status;
-    char cause[SYN_ERROR_BYTES];
-};
-
-static void run_comparison(struct syn_job *job)
-{
-    struct comparison *own = (struct comparison *)job;
-    own->status = syn_exchange_compare(own->group, own->hash, own->what);
-    if (own->status != SYN_OK) {
-        syn_group_abandon(own->group, own->status, syn_error_text());
-        memcpy(own->cause, syn_error_text(), strlen(syn_error_text()) + 1);
-    }
-}
-
 static enum syn_status compare(struct syn_worker *worker, const float *weights, const char *what)
 {
-    struct syn_courier *courier = worker->store_type->courier(worker->store);
-    struct comparison own = {.job.run = run_comparison,
-                             .group = worker->group,
-                             .hash = syn_hash(0, weights, worker->size * sizeof(float)),
-                             .what = what};
-    syn_courier_post(courier, &own.job);
-    syn_courier_wait(courier, &own.job);
-    return own.status == SYN_OK ? SYN_OK : syn_fail_again(own.status, own.cause);
+    struct syn_errand errand = {.kind = SYN_ERRAND_COMPARE, .what = what};
+    errand.hash = syn_hash(0, weights, worker->size * sizeof(float));
+    return syn_worker_run_errand(worker, &errand);
 }
 
 static enum syn_status open_parts(struct syn_worker *worker, const struct syn_layout *layout,

@@ -21,7 +21,7 @@ static const size_t nothing[] = {0, SIZE_MAX};
     }
 #define NO_MOMENT                                                                                  \
     {                                                                                              \
-        "momentum", "0"                                                                            \
+        "residual_momentum", "0"                                                                            \
     }
 
 /* Momentum is zero where the residual is corrected: with it, what is handed over is not the sum of
@@ -48,7 +48,7 @@ const struct scenario all_scenarios[] = {
      .gradients = EQUAL},
     {.name = "topk in buckets",
      .recipe = "topk",
-     .settings = {{"density", "0.02"}, {"bucket_bytes", "900"}, {"threads", "2"}}},
+     .settings = {{"density", "0.02"}, {"bucket_bytes", "900"}, {"select_threads", "2"}}},
     {.name = "gtopk", .recipe = "gtopk", .settings = {{"density", "0.02"}, NO_MOMENT}},
     {.name = "gtopk owner",
      .recipe = "gtopk",

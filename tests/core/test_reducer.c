@@ -225,7 +225,7 @@ static void steps_may_overlap_up_to_the_depth(void **state)
         for (int t = 0; t < 2; t++) {
             struct stage stage = stage_for(recipes[r]);
             stage.options.depth = 3;
-            stage.options.momentum = 0;
+            stage.options.residual_momentum = 0;
             team_run(teams[t], 20000, overlap_steps, &stage);
             for (size_t w = 0; w < teams[t]; w++) {
                 assert_int_equal(stage.got[w], SYN_OK);

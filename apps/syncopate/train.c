@@ -79,6 +79,10 @@ static void print_words(const struct syn_train_summary *summary)
     printf(" after %.4g epochs (%llu steps), %.1f s, %.0f %s/s; see %s\n", summary->epochs,
            (unsigned long long)summary->steps, summary->seconds, summary->examples_per_s, unit,
            summary->out);
+    if (summary->workers > 1)
+        printf("%llu workers, %s: %.1f KB sent by each in a step, %.3g times less than dense\n",
+               (unsigned long long)summary->workers, summary->algo,
+               summary->bytes_out_per_step / 1000, summary->ratio_to_dense);
 }
 
 static void print_presets(void)
@@ -97,7 +101,10 @@ static enum syn_status read_options(const struct command *self, int argc, char *
 {
     struct flags flags;
     const struct flag_set sets[] = {{&syn_train_settings, options},
-                                    {&syn_optimizer_settings, &options->optimizer},
+                                    {&syn_optimizer_settings, &options->worker.optimizer},
+                                    {&syn_worker_settings, &options->worker},
+                                    {&syn_reducer_settings, &options->worker.reducer},
+                                    {&syn_group_settings, &options->group},
                                     {&syn_data_settings, &options->data},
                                     {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
@@ -113,7 +120,11 @@ static enum syn_status read_options(const struct command *self, int argc, char *
         usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
         return SYN_INVALID;
     }
+    const char *algo = options->algo;
     status = syn_train_defaults(options->model, options);
+    options->algo = algo;
+    if (status == SYN_OK)
+        status = syn_train_apply_algo(options);
     return status == SYN_OK ? flags_read(self, sets, count, argc, argv, &flags) : status;
 }
 
@@ -136,9 +147,9 @@ static int run(const struct command *self, int argc, char **argv)
     progress_end(&bar);
     if (status != SYN_OK)
         return exit_code(status);
-    if (show.json)
+    if (show.json && summary.is_first)
         print_json(&summary);
-    else
+    else if (summary.is_first)
         print_words(&summary);
     return summary.stopped ? 128 + (int)stop_signal : EXIT_GOOD;
 }

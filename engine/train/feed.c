@@ -19,13 +19,16 @@ enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_inpu
 }
 
 enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
-                              enum syn_data_part part, struct syn_loader **loader)
+                              enum syn_data_part part, size_t worker, struct syn_loader **loader)
 {
     const struct syn_data_info *info = syn_data_info(data);
     bool learning = part == SYN_DATA_TRAIN;
-    bool is_small = !learning && info->count[part] < options->batch;
+    size_t share = info->count[part] / options->workers;
+    bool is_small = !learning && share < options->batch;
     struct syn_loader_options how =
-        syn_loader_defaults(part, is_small ? info->count[part] : options->batch);
+        syn_loader_defaults(part, is_small && share > 0 ? share : options->batch);
+    how.worker = worker;
+    how.workers = options->workers;
     how.time = options->time;
     how.seed = options->seed;
     how.augment = learning && options->augment;

@@ -8,10 +8,10 @@
  * them. */
 enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_input *input);
 
-/* Start going through a part of the data, as the options say. The test part may be smaller than
- * a batch. */
+/* Start going through this worker's share of a part of the data, as the options say. The test
+ * part may be smaller than a batch. */
 enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
-                              enum syn_data_part part, struct syn_loader **loader);
+                              enum syn_data_part part, size_t worker, struct syn_loader **loader);
 
 /* A batch as the examples of a step; lent as long as the batch is. */
 struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t step);

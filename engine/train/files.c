@@ -136,7 +136,9 @@ static enum syn_status write_settings(const struct syn_train_options *options,
     char text[16384];
     struct syn_json json = syn_json_begin(text, sizeof text);
     SYN_TRY(add_settings(&json, &syn_train_settings, options));
-    SYN_TRY(add_settings(&json, &syn_optimizer_settings, &options->optimizer));
+    SYN_TRY(add_settings(&json, &syn_optimizer_settings, &options->worker.optimizer));
+    SYN_TRY(add_settings(&json, &syn_worker_settings, &options->worker));
+    SYN_TRY(add_settings(&json, &syn_reducer_settings, &options->worker.reducer));
     SYN_TRY(add_settings(&json, &syn_data_settings, &options->data));
     syn_json_end(&json);
     return write_whole(files, "settings.json", text);

@@ -1,5 +1,7 @@
-/* Evaluation: once through the test part, with the weights as they are. */
+/* Evaluation: once through the test part, each worker its share, with the global weights and the mean of all
+ * workers' running statistics. */
 #include <math.h>
+#include <string.h>
 
 #include "engine/base/fail.h"
 #include "engine/train/feed.h"
@@ -13,9 +15,37 @@ static enum syn_status check_loss(const struct syn_run *run, double loss)
                       (unsigned long long)run->step, loss);
 }
 
-enum syn_status syn_run_judge(struct syn_run *run)
+/* Put the mean of all workers' running statistics into the model, keeping its own aside. */
+static enum syn_status average_statistics(struct syn_run *run)
 {
-    struct syn_meter meter = {0};
+    size_t count = syn_layout_size(syn_model_statistics_layout(run->model));
+    size_t workers = run->options.workers;
+    float *own = run->statistics;
+    float *all = run->statistics + count;
+    float *now = syn_model_statistics(run->model);
+    if (count == 0)
+        return SYN_OK;
+    memcpy(own, now, count * sizeof *own);
+    SYN_TRY(syn_worker_gather(run->update.worker, own, count * sizeof *own, all));
+    for (size_t i = 0; i < count; i++) {
+        float sum = 0;
+        for (size_t w = 0; w < workers; w++)
+            sum += all[w * count + i];
+        now[i] = sum / (float)workers;
+    }
+    return SYN_OK;
+}
+
+static void restore_statistics(struct syn_run *run)
+{
+    size_t count = syn_layout_size(syn_model_statistics_layout(run->model));
+    if (count > 0)
+        memcpy(syn_model_statistics(run->model), run->statistics, count * sizeof(float));
+}
+
+/* This worker's share of the test part. */
+static enum syn_status judge_share(struct syn_run *run, struct syn_meter *meter)
+{
     uint64_t batches = syn_loader_batches(run->judging);
     syn_model_restart(run->model, SYN_CARRY_EVALUATION);
     for (uint64_t i = 0; i < batches; i++) {
@@ -23,14 +53,34 @@ enum syn_status syn_run_judge(struct syn_run *run)
         struct syn_step_record record = {0};
         syn_loader_next(run->judging, &batch);
         struct syn_examples examples = syn_feed_examples(&batch, run->step);
-        SYN_TRY(syn_model_evaluate(run->model, run->weights, &examples, &record.result));
-        syn_meter_add(&meter, &record);
+        if (batch.count > 0)
+            SYN_TRY(syn_model_evaluate(run->model, run->global, &examples, &record.result));
+        syn_meter_add(meter, &record);
         syn_run_tell(run, (double)(i + 1) / (double)batches);
-        if (run->stopped)
+        if (run->wants_stop && run->options.workers == 1) {
+            run->stopped = true;
             return SYN_OK;
+        }
     }
-    SYN_TRY(check_loss(run, syn_meter_loss(&meter)));
-    run->judged = meter;
+    return SYN_OK;
+}
+
+enum syn_status syn_run_judge(struct syn_run *run)
+{
+    struct syn_report own = {0};
+    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
+    SYN_TRY(average_statistics(run));
+    enum syn_status status = judge_share(run, &own.meter);
+    restore_statistics(run);
+    SYN_TRY(status);
+    if (run->stopped)
+        return SYN_OK;
+    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
+    struct syn_meter all = run->reports[0].meter;
+    for (size_t w = 1; w < run->options.workers; w++)
+        syn_meter_join(&all, &run->reports[w].meter);
+    SYN_TRY(check_loss(run, syn_meter_loss(&all)));
+    run->judged = all;
     run->judged_step = run->step;
     return syn_run_log_judged(run);
 }

@@ -17,6 +17,25 @@ void syn_meter_add(struct syn_meter *meter, const struct syn_step_record *record
     meter->lr = record->lr;
 }
 
+void syn_meter_join(struct syn_meter *meter, const struct syn_meter *other)
+{
+    meter->examples += other->examples;
+    meter->loss_sum += other->loss_sum;
+    meter->correct += other->correct;
+    meter->counted += other->counted;
+}
+
+void syn_meter_extend(struct syn_meter *meter, const struct syn_meter *later)
+{
+    syn_meter_join(meter, later);
+    meter->steps += later->steps;
+    meter->gradient_norm_sum += later->gradient_norm_sum;
+    meter->data_wait_ns += later->data_wait_ns;
+    meter->compute_ns += later->compute_ns;
+    meter->update_ns += later->update_ns;
+    meter->lr = later->lr;
+}
+
 static double ratio(double sum, double count)
 {
     return count > 0 ? sum / count : (double)NAN;

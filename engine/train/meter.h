@@ -33,6 +33,12 @@ struct syn_meter {
 
 void syn_meter_add(struct syn_meter *meter, const struct syn_step_record *record);
 
+/* Take in the sums of another worker over the same steps: examples add up, times do not. */
+void syn_meter_join(struct syn_meter *meter, const struct syn_meter *other);
+
+/* Go on from the sums of earlier steps. */
+void syn_meter_extend(struct syn_meter *meter, const struct syn_meter *later);
+
 /* Means over the steps added; NAN for none. */
 double syn_meter_loss(const struct syn_meter *meter);
 double syn_meter_accuracy(const struct syn_meter *meter); /* 0 .. 1 */

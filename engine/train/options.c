@@ -41,7 +41,7 @@ static enum syn_status set(struct syn_train_options *options, const char *name, 
     if (syn_settings_has(&syn_train_settings, name))
         return syn_settings_set(&syn_train_settings, options, name, value);
     if (syn_settings_has(&syn_optimizer_settings, name))
-        return syn_settings_set(&syn_optimizer_settings, &options->optimizer, name, value);
+        return syn_settings_set(&syn_optimizer_settings, &options->worker.optimizer, name, value);
     return syn_settings_set(&syn_data_settings, &options->data, name, value);
 }
 
@@ -75,7 +75,8 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
     memset(&made, 0, sizeof made);
     syn_settings_defaults(&syn_train_settings, &made);
     syn_settings_defaults(&syn_data_settings, &made.data);
-    syn_settings_defaults(&syn_optimizer_settings, &made.optimizer);
+    syn_settings_defaults(&syn_group_settings, &made.group);
+    syn_worker_defaults(&made.worker);
     SYN_TRY(syn_settings_set(&syn_train_settings, &made, "model", model));
     SYN_TRY(fit_synthetic(&made));
     const char *preset = syn_train_preset(made.model);
@@ -83,6 +84,32 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
         SYN_TRY(apply_preset(&made, preset));
     *options = made;
     return SYN_OK;
+}
+
+enum syn_status syn_train_apply_algo(struct syn_train_options *options)
+{
+    return syn_recipe_apply_worker(options->algo, &options->worker);
+}
+
+/* In epochs; 0 where nothing is to be warmed up. */
+double syn_train_density_warmup(const struct syn_train_options *options)
+{
+    const struct syn_reducer_options *reducer = &options->worker.reducer;
+    if (strcmp(reducer->select, "topk") != 0 || reducer->density >= SYN_FIRST_DENSITY)
+        return 0;
+    double sixth = (double)options->epochs / 6;
+    return options->density_warmup >= 0 ? options->density_warmup : fmin(4, sixth);
+}
+
+/* A quarter, then a quarter of that, and so on, in four equal parts of the warm-up. */
+double syn_train_density(const struct syn_train_options *options, double epoch)
+{
+    double asked = options->worker.reducer.density;
+    double warmup = syn_train_density_warmup(options);
+    if (epoch >= warmup)
+        return asked;
+    double stage = floor(4 * epoch / warmup);
+    return fmax(asked, SYN_FIRST_DENSITY * pow(0.25, stage));
 }
 
 static uint64_t cores(void)
@@ -95,12 +122,13 @@ enum syn_status syn_train_check(struct syn_train_options *options)
 {
     SYN_TRY(syn_settings_check(&syn_train_settings, options));
     SYN_TRY(syn_settings_check(&syn_data_settings, &options->data));
-    SYN_TRY(syn_settings_check(&syn_optimizer_settings, &options->optimizer));
-    if (options->workers != 1)
-        return syn_report(SYN_INVALID, "workers: %llu is not possible; only 1 is supported yet",
-                          (unsigned long long)options->workers);
+    SYN_TRY(syn_settings_check(&syn_group_settings, &options->group));
+    if (syn_train_density_warmup(options) > 0 &&
+        options->worker.reducer.density_max < SYN_FIRST_DENSITY)
+        options->worker.reducer.density_max = SYN_FIRST_DENSITY;
+    SYN_TRY(syn_worker_check(&options->worker));
     SYN_TRY(syn_lr_check(options));
     if (options->threads == 0)
-        options->threads = cores();
+        options->threads = cores() > options->workers ? cores() / options->workers : 1;
     return SYN_OK;
 }

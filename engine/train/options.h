@@ -8,4 +8,11 @@
  * fields are replaced by copies that outlive the caller's. */
 enum syn_status syn_train_check(struct syn_train_options *options);
 
+/* The density that a warm-up begins with. */
+#define SYN_FIRST_DENSITY 0.25
+
+/* How many epochs the warm-up of the density takes, and what the density is at this epoch. */
+double syn_train_density_warmup(const struct syn_train_options *options);
+double syn_train_density(const struct syn_train_options *options, double epoch);
+
 #endif

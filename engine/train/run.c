@@ -9,6 +9,12 @@
 #include "engine/train/feed.h"
 #include "engine/train/options.h"
 
+/* Workers draw dropout masks of their own. */
+static uint64_t dropout_seed(const struct syn_run *run)
+{
+    return run->options.seed + 1000003 * run->rank;
+}
+
 static enum syn_status build_model(struct syn_run *run)
 {
     struct syn_input input;
@@ -20,7 +26,7 @@ static enum syn_status build_model(struct syn_run *run)
     how.batch = run->options.batch;
     how.time = run->options.time;
     how.threads = run->options.threads;
-    how.seed = run->options.seed;
+    how.seed = dropout_seed(run);
     enum syn_status status = syn_model_build(graph, &how, &run->model);
     syn_graph_free(graph);
     return status;
@@ -31,28 +37,45 @@ static enum syn_status open_data(struct syn_run *run)
     SYN_TRY(syn_data_open(&run->options.data, &run->data));
     const struct syn_data_info *info = syn_data_info(run->data);
     run->on_text = info->kind == SYN_DATA_TOKENS;
-    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, &run->learning));
+    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning));
     run->steps_per_epoch = syn_loader_batches(run->learning);
     run->steps = run->options.steps;
     if (run->steps == 0)
         run->steps = run->options.epochs * run->steps_per_epoch;
     if (run->options.evaluate && info->count[SYN_DATA_TEST] > 0)
-        SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, &run->judging));
+        SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
     return SYN_OK;
 }
 
-enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_run *run)
+static enum syn_status allocate(struct syn_run *run)
+{
+    size_t statistics = syn_layout_size(syn_model_statistics_layout(run->model));
+    size_t workers = run->options.workers;
+    SYN_TRY(syn_engine_allocate(run->params, sizeof *run->weights, &run->weights));
+    SYN_TRY(syn_engine_allocate(run->params, sizeof *run->global, &run->global));
+    SYN_TRY(syn_engine_allocate(run->params, sizeof *run->gradient, &run->gradient));
+    SYN_TRY(syn_engine_allocate((1 + workers) * statistics, sizeof(float), &run->statistics));
+    return syn_engine_allocate(workers, sizeof *run->reports, &run->reports);
+}
+
+enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
+                             struct syn_run *run)
 {
     run->options = *options;
+    run->group = group;
+    run->rank = syn_group_rank(group);
+    run->options.workers = syn_group_size(group);
     SYN_TRY(syn_train_check(&run->options));
     SYN_TRY(open_data(run));
     SYN_TRY(build_model(run));
+    run->options.worker.run_steps = run->steps;
     run->params = syn_layout_size(syn_model_layout(run->model));
-    SYN_TRY(syn_update_open(&run->options, run->params, &run->update));
-    SYN_TRY(syn_engine_allocate(run->params, sizeof *run->weights, &run->weights));
-    SYN_TRY(syn_engine_allocate(run->params, sizeof *run->gradient, &run->gradient));
+    SYN_TRY(allocate(run));
     syn_model_initialise(run->model, run->options.seed, run->weights);
-    return syn_files_open(&run->options, &run->files);
+    if (run->rank == 0) /* so that the others learn of a failure when they open */
+        SYN_TRY(syn_files_open(&run->options, &run->files));
+    return syn_update_open(&run->options, group, syn_model_layout(run->model), run->weights,
+                           &run->update);
 }
 
 void syn_run_close(struct syn_run *run)
@@ -60,6 +83,9 @@ void syn_run_close(struct syn_run *run)
     syn_files_close(&run->files);
     free(run->gradient);
     free(run->weights);
+    free(run->global);
+    free(run->statistics);
+    free(run->reports);
     syn_update_close(&run->update);
     syn_loader_close(run->judging);
     syn_loader_close(run->learning);

@@ -10,39 +10,61 @@
 
 struct syn_run {
     struct syn_train_options options;
+    struct syn_group *group; /* lent */
+    size_t rank;
     struct syn_train_watch watch; /* tell may be NULL */
     struct syn_data *data;
     struct syn_model *model;
     struct syn_loader *learning;
     struct syn_loader *judging; /* NULL if nothing is evaluated */
     struct syn_update update;
-    struct syn_files files;
+    struct syn_files files; /* worker 0's */
     size_t params;
-    float *weights;  /* [params] */
-    float *gradient; /* [params] */
+    float *weights;             /* [params] to compute at */
+    float *global;              /* [params] the model as it would be saved */
+    float *statistics;          /* [1 + workers][statistics] room to average them */
+    struct syn_report *reports; /* [workers] room to hear everyone's */
+    float *gradient;            /* [params] */
     bool on_text;
     uint64_t steps;
     uint64_t steps_per_epoch;
     uint64_t step; /* updates made */
     int64_t began_ns;
-    struct syn_meter lately; /* since the last line of metrics.jsonl */
+    struct syn_meter lately; /* since the last line of metrics.jsonl; this worker's */
     struct syn_meter last;   /* what the last line of metrics.jsonl says */
     struct syn_meter total;
-    struct syn_meter judged; /* the last evaluation */
-    uint64_t judged_step;    /* of what weights it was; 0 for none */
-    bool stopped;
+    struct syn_meter judged;     /* the last evaluation */
+    uint64_t judged_step;        /* of what weights it was; 0 for none */
+    struct syn_cost cost_before; /* the worker's at the last line of metrics.jsonl */
+    struct syn_cost lately_cost; /* of the busiest worker since then */
+    double bytes_out;            /* of the busiest worker, over the run */
+    double bytes_in;
+    bool wants_stop; /* the watcher has said so */
+    bool stopped;    /* all workers know */
+};
+
+/* What workers tell each other when a line of metrics.jsonl is due. */
+struct syn_report {
+    struct syn_meter meter;
+    struct syn_cost cost; /* since the last report */
+    uint64_t wants_stop;
 };
 
 /* Make everything ready for the first step.
  *   run  zeroed; close it even after a failure */
-enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_run *run);
+enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
+                             struct syn_run *run);
 
-/* Go through the test part with the weights as they are, and append a line to metrics.jsonl.
- * Sets stopped, and nothing else, if told to end. */
+/* Go through the test part with the global weights, each worker its share, and append a line to
+ * metrics.jsonl. Collective. */
 enum syn_status syn_run_judge(struct syn_run *run);
 
 /* Append the line of an evaluation to metrics.jsonl. */
 enum syn_status syn_run_log_judged(struct syn_run *run);
+
+/* Tell the other workers what happened since the last time, hear what they did, and agree whether to stop.
+ * Afterwards `lately` is everyone's. Collective. */
+enum syn_status syn_run_agree(struct syn_run *run);
 
 /* Append the line of the last steps to metrics.jsonl and begin to count anew. */
 enum syn_status syn_run_log(struct syn_run *run);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/fail.h"
+#include "engine/train/gradient.h"
 #include "engine/train/json.h"
 #include "engine/train/run.h"
 
@@ -32,6 +34,8 @@ static double judged_or_nan(const struct syn_run *run, double value)
 void syn_run_tell(struct syn_run *run, double evaluated)
 {
     const struct syn_meter *meter = run->lately.steps > 0 ? &run->lately : &run->last;
+    /* Until the workers have met again, this one speaks for the others. */
+    double share = meter == &run->lately ? (double)run->options.workers : 1;
     struct syn_train_progress progress = {
         .phase = evaluated < 0 ? SYN_TRAIN_LEARNING : SYN_TRAIN_EVALUATING,
         .step = run->step,
@@ -40,12 +44,12 @@ void syn_run_tell(struct syn_run *run, double evaluated)
         .lr = meter->lr,
         .loss = syn_meter_loss(meter),
         .accuracy = syn_meter_accuracy(meter),
-        .examples_per_s = syn_meter_examples_per_s(meter),
+        .examples_per_s = syn_meter_examples_per_s(meter) * share,
         .evaluated = evaluated < 0 ? 0 : evaluated,
         .on_text = run->on_text,
     };
     if (run->watch.tell && !run->watch.tell(run->watch.context, &progress))
-        run->stopped = true;
+        run->wants_stop = true;
 }
 
 static struct syn_json begin_line(const struct syn_run *run, char line[LINE_BYTES])
@@ -55,6 +59,66 @@ static struct syn_json begin_line(const struct syn_run *run, char line[LINE_BYTE
     syn_json_real(&json, "epoch", epoch(run));
     syn_json_real(&json, "seconds", seconds(run));
     return json;
+}
+
+/* What the worker has spent since the last time. */
+static struct syn_cost spend(struct syn_run *run)
+{
+    struct syn_cost total = syn_worker_total_cost(run->update.worker);
+    struct syn_cost before = run->cost_before;
+    run->cost_before = total;
+    return (struct syn_cost){
+        .bytes_out = total.bytes_out - before.bytes_out,
+        .bytes_in = total.bytes_in - before.bytes_in,
+        .selected = total.selected - before.selected,
+        .taken_back = total.taken_back - before.taken_back,
+        .select_ms = total.select_ms - before.select_ms,
+        .exchange_ms = total.exchange_ms - before.exchange_ms,
+        .wait_ms = total.wait_ms - before.wait_ms,
+        .threshold = total.threshold,
+    };
+}
+
+enum syn_status syn_run_agree(struct syn_run *run)
+{
+    struct syn_report own = {
+        .meter = run->lately, .cost = spend(run), .wants_stop = run->wants_stop};
+    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
+    run->lately = run->reports[0].meter;
+    run->lately_cost = run->reports[0].cost;
+    run->stopped = run->reports[0].wants_stop != 0;
+    for (size_t w = 1; w < run->options.workers; w++) {
+        const struct syn_report *other = &run->reports[w];
+        syn_meter_join(&run->lately, &other->meter);
+        run->stopped = run->stopped || other->wants_stop != 0;
+        if (other->cost.bytes_out > run->lately_cost.bytes_out)
+            run->lately_cost = other->cost;
+    }
+    run->bytes_out += (double)run->lately_cost.bytes_out;
+    run->bytes_in += (double)run->lately_cost.bytes_in;
+    syn_meter_extend(&run->total, &run->lately);
+    return SYN_OK;
+}
+
+/* What the exchange cost, a step; only worth telling where there is one. */
+static void put_cost(const struct syn_run *run, struct syn_json *json)
+{
+    const struct syn_cost *cost = &run->lately_cost;
+    double steps = (double)run->lately.steps;
+    const float *residual = syn_worker_residual(run->update.worker);
+    if (run->options.workers == 1 && !residual)
+        return;
+    syn_json_real(json, "select_ms", cost->select_ms / steps);
+    syn_json_real(json, "exchange_ms", cost->exchange_ms / steps);
+    syn_json_real(json, "wait_ms", cost->wait_ms / steps);
+    syn_json_real(json, "bytes_out", (double)cost->bytes_out / steps);
+    syn_json_real(json, "bytes_in", (double)cost->bytes_in / steps);
+    syn_json_real(json, "entries", (double)cost->selected / steps);
+    syn_json_real(json, "density", (double)cost->selected / steps / (double)run->params);
+    if (!residual)
+        return;
+    syn_json_real(json, "threshold", cost->threshold);
+    syn_json_real(json, "residual_norm", syn_gradient_norm(residual, run->params));
 }
 
 enum syn_status syn_run_log(struct syn_run *run)
@@ -72,10 +136,11 @@ enum syn_status syn_run_log(struct syn_run *run)
     syn_json_real(&json, "data_wait_ms", (double)meter->data_wait_ns * per_step_ms);
     syn_json_real(&json, "compute_ms", (double)meter->compute_ns * per_step_ms);
     syn_json_real(&json, "update_ms", (double)meter->update_ns * per_step_ms);
+    put_cost(run, &json);
     syn_json_end(&json);
     run->last = run->lately;
     memset(&run->lately, 0, sizeof run->lately);
-    return syn_files_line(&run->files, line);
+    return run->rank == 0 ? syn_files_line(&run->files, line) : SYN_OK;
 }
 
 enum syn_status syn_run_log_judged(struct syn_run *run)
@@ -89,7 +154,7 @@ enum syn_status syn_run_log_judged(struct syn_run *run)
     else
         syn_json_real(&json, "test_accuracy", syn_meter_accuracy(&run->judged));
     syn_json_end(&json);
-    return syn_files_line(&run->files, line);
+    return run->rank == 0 ? syn_files_line(&run->files, line) : SYN_OK;
 }
 
 /* FNV-1a over the weights as 32-bit words: plenty to tell two runs apart. */
@@ -108,7 +173,14 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
 {
     const struct syn_meter *last = run->lately.steps > 0 ? &run->lately : &run->last;
     double loss = syn_meter_loss(&run->judged);
+    double workers = (double)run->options.workers;
+    double dense = 2 * (workers - 1) / workers * 4 * (double)run->params; /* bytes of a ring */
+    double bytes_out = run->step > 0 ? run->bytes_out / (double)run->step : 0;
     struct syn_train_summary summary = {
+        .algo = run->options.algo,
+        .bytes_out_per_step = bytes_out,
+        .bytes_in_per_step = run->step > 0 ? run->bytes_in / (double)run->step : 0,
+        .ratio_to_dense = bytes_out > 0 ? dense / bytes_out : (double)NAN,
         .model = run->options.model,
         .data = run->options.data.data,
         .params = run->params,
@@ -124,8 +196,9 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
         .test_loss = judged_or_nan(run, loss),
         .test_accuracy = judged_or_nan(run, syn_meter_accuracy(&run->judged)),
         .test_perplexity = judged_or_nan(run, exp(loss)),
-        .weights_hash = hash(run->weights, run->params),
+        .weights_hash = hash(run->global, run->params),
         .on_text = run->on_text,
+        .is_first = run->rank == 0,
         .stopped = run->stopped,
     };
     snprintf(summary.out, sizeof summary.out, "%s", run->files.out);
@@ -137,6 +210,7 @@ size_t syn_train_summary_json(const struct syn_train_summary *summary, char *tex
     char hex[17];
     struct syn_json json = syn_json_begin(text, capacity);
     snprintf(hex, sizeof hex, "%016llx", (unsigned long long)summary->weights_hash);
+    syn_json_text(&json, "algo", summary->algo);
     syn_json_text(&json, "model", summary->model);
     syn_json_text(&json, "data", summary->data);
     syn_json_count(&json, "params", summary->params);
@@ -154,6 +228,9 @@ size_t syn_train_summary_json(const struct syn_train_summary *summary, char *tex
         syn_json_real(&json, "test_perplexity", summary->test_perplexity);
     else
         syn_json_real(&json, "test_accuracy", summary->test_accuracy);
+    syn_json_real(&json, "bytes_out_per_step", summary->bytes_out_per_step);
+    syn_json_real(&json, "bytes_in_per_step", summary->bytes_in_per_step);
+    syn_json_real(&json, "ratio_to_dense", summary->ratio_to_dense);
     syn_json_text(&json, "weights_hash", hex);
     syn_json_flag(&json, "stopped", summary->stopped);
     syn_json_text(&json, "out", summary->out);

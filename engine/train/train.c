@@ -3,12 +3,15 @@
  * syn_update_step(). */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/fail.h"
 #include "engine/train/feed.h"
 #include "engine/train/gradient.h"
+#include "engine/train/options.h"
 #include "engine/train/run.h"
+#include "engine/train/team.h"
 
 static enum syn_status refuse_nonfinite(const struct syn_run *run,
                                         const struct syn_step_record *record)
@@ -25,8 +28,30 @@ static enum syn_status refuse_nonfinite(const struct syn_run *run,
         step, tensor.name, (double)run->gradient[at], record->result.loss, record->lr);
 }
 
+/* With the exchange of complete buckets behind it, if that may begin early. */
+static enum syn_status tell_ready(void *context, size_t tensor)
+{
+    struct syn_run *run = context;
+    return syn_worker_ready(run->update.worker, tensor);
+}
+
+static enum syn_status differentiate(struct syn_run *run, const struct syn_examples *examples,
+                                     const struct syn_rates *rates, struct syn_step_result *result)
+{
+    struct syn_ready_hook hook = {tell_ready, run};
+    if (examples->count == 0) { /* a share that ends earlier than the others' */
+        memset(run->gradient, 0, run->params * sizeof *run->gradient);
+        return SYN_OK;
+    }
+    if (!run->update.starts_early)
+        return syn_model_step(run->model, run->weights, examples, NULL, run->gradient, result);
+    SYN_TRY(syn_worker_start(run->update.worker, run->gradient, rates));
+    return syn_model_step(run->model, run->weights, examples, &hook, run->gradient, result);
+}
+
 /* Forward and backward on the next batch. */
-static enum syn_status compute(struct syn_run *run, struct syn_step_record *record)
+static enum syn_status compute(struct syn_run *run, const struct syn_rates *rates,
+                               struct syn_step_record *record)
 {
     struct syn_batch batch;
     int64_t asked = syn_engine_clock_ns();
@@ -35,29 +60,39 @@ static enum syn_status compute(struct syn_run *run, struct syn_step_record *reco
     struct syn_examples examples = syn_feed_examples(&batch, run->step);
     if (batch.index == 0)
         syn_model_restart(run->model, SYN_CARRY_TRAINING);
-    SYN_TRY(
-        syn_model_step(run->model, run->weights, &examples, NULL, run->gradient, &record->result));
+    SYN_TRY(differentiate(run, &examples, rates, &record->result));
     record->examples = run->on_text ? batch.labelled : batch.count;
     record->data_wait_ns = began - asked;
     record->compute_ns = syn_engine_clock_ns() - began;
     return SYN_OK;
 }
 
+/* A learning rate of zero, as schedules may end with, moves nothing; a worker wants one above. */
+static struct syn_rates rates_of(const struct syn_run *run)
+{
+    double epoch = (double)run->step / (double)run->steps_per_epoch;
+    double lr = syn_train_lr(&run->options, run->step, run->steps, (double)run->steps_per_epoch);
+    return (struct syn_rates){.lr = lr > 1e-12 ? lr : 1e-12,
+                              .density = syn_train_density(&run->options, epoch)};
+}
+
 static enum syn_status one_step(struct syn_run *run)
 {
-    const struct syn_train_options *options = &run->options;
+    double workers = (double)run->options.workers;
     struct syn_step_record record = {0};
-    record.lr = syn_train_lr(options, run->step, run->steps, (double)run->steps_per_epoch);
-    SYN_TRY(compute(run, &record));
+    struct syn_rates rates = rates_of(run);
+    record.lr = rates.lr;
+    SYN_TRY(compute(run, &rates, &record));
     int64_t began = syn_engine_clock_ns();
     record.gradient_norm = syn_gradient_norm(run->gradient, run->params);
-    if (!isfinite(record.result.loss) || !isfinite(record.gradient_norm))
+    bool is_finite = isfinite(record.result.loss) && isfinite(record.gradient_norm);
+    if (!is_finite && workers == 1) /* else the exchange tells everybody */
         return refuse_nonfinite(run, &record);
-    double scale = syn_gradient_scale(record.gradient_norm, options->clip);
-    SYN_TRY(syn_update_step(&run->update, record.lr, scale, run->gradient, run->weights));
+    double scale = syn_gradient_scale(record.gradient_norm, run->options.clip / sqrt(workers));
+    SYN_TRY(syn_update_step(&run->update, &rates, is_finite ? scale : 1, run->gradient, run->params,
+                            run->weights));
     record.update_ns = syn_engine_clock_ns() - began;
     syn_meter_add(&run->lately, &record);
-    syn_meter_add(&run->total, &record);
     run->step++;
     return SYN_OK;
 }
@@ -75,35 +110,44 @@ static enum syn_status loop(struct syn_run *run)
     while (run->step < run->steps && !run->stopped) {
         SYN_TRY(one_step(run));
         syn_run_tell(run, -1);
-        if (is_due(run, options->log_every) || run->stopped)
+        bool stops_alone = run->wants_stop && options->workers == 1;
+        if (is_due(run, options->log_every) || stops_alone) {
+            SYN_TRY(syn_run_agree(run));
             SYN_TRY(syn_run_log(run));
+        }
         if (run->judging && is_due(run, judge_every) && !run->stopped)
             SYN_TRY(syn_run_judge(run));
     }
-    return SYN_OK;
+    return syn_worker_settle(run->update.worker, run->global);
 }
 
-static enum syn_status open_and_loop(const struct syn_train_options *options,
-                                     const struct syn_train_watch *watch, struct syn_run *run,
-                                     struct syn_train_summary *summary)
+static enum syn_status finish(struct syn_run *run, struct syn_train_summary *summary)
 {
-    SYN_TRY(syn_run_open(options, run));
-    if (watch)
-        run->watch = *watch;
-    SYN_TRY(loop(run));
     struct syn_train_summary made = syn_run_summary(run);
-    SYN_TRY(syn_files_finish(&run->files, &made));
+    if (run->rank == 0)
+        SYN_TRY(syn_files_finish(&run->files, &made));
     *summary = made;
     return SYN_OK;
 }
 
-enum syn_status syn_train(const struct syn_train_options *options,
-                          const struct syn_train_watch *watch, struct syn_train_summary *summary)
+enum syn_status syn_train_member(const struct syn_train_options *options, struct syn_group *group,
+                                 const struct syn_train_watch *watch,
+                                 struct syn_train_summary *summary)
 {
     struct syn_run *run = calloc(1, sizeof *run);
     if (!run)
         return syn_report(SYN_MEMORY, "cannot allocate a run");
-    enum syn_status status = open_and_loop(options, watch, run, summary);
+    enum syn_status status = syn_run_open(options, group, run);
+    if (watch)
+        run->watch = *watch;
+    if (status == SYN_OK)
+        status = loop(run);
+    if (status == SYN_OK)
+        status = finish(run, summary);
+    if (status != SYN_OK && run->update.worker)
+        syn_worker_abandon(run->update.worker, status, syn_error_text());
+    else if (status != SYN_OK)
+        syn_group_leave(group, status, syn_error_text());
     syn_run_close(run);
     free(run);
     return status;

@@ -1,19 +1,24 @@
-/* One worker: the optimizer is applied to the worker's own gradient. */
+/* A worker of the core, whatever its method; also if it is the only one. */
 #include "engine/train/update.h"
 
-enum syn_status syn_update_open(const struct syn_train_options *options, size_t params,
+enum syn_status syn_update_open(const struct syn_train_options *options, struct syn_group *group,
+                                const struct syn_layout *layout, const float *weights,
                                 struct syn_update *update)
 {
-    return syn_optimizer_open(&options->optimizer, params, &update->optimizer);
+    /* Whether to clip is known only when the whole gradient is there. */
+    update->starts_early = options->worker.reducer.bucket_bytes > 0 && options->clip == 0;
+    return syn_worker_open(group, layout, &options->worker, weights, &update->worker);
 }
 
-enum syn_status syn_update_step(struct syn_update *update, double lr, double scale,
-                                const float *gradient, float *weights)
+enum syn_status syn_update_step(struct syn_update *update, const struct syn_rates *rates,
+                                double scale, float *gradient, size_t params, float *weights)
 {
-    return syn_optimizer_apply(update->optimizer, lr, scale, gradient, weights);
+    for (size_t i = 0; i < params && scale != 1; i++)
+        gradient[i] *= (float)scale;
+    return syn_worker_step(update->worker, gradient, rates, weights);
 }
 
 void syn_update_close(struct syn_update *update)
 {
-    syn_optimizer_free(update->optimizer);
+    syn_worker_close(update->worker);
 }

@@ -1,6 +1,4 @@
-/* Where weights change: a gradient goes in, the weights to compute the next one at come out.
- * With one worker that is the optimizer and nothing else. Workers that train together differ
- * here and nowhere else in the loop. */
+/* Where weights change: a gradient goes in, the weights to compute the next one at come out. */
 #ifndef SYN_ENGINE_TRAIN_UPDATE_H
 #define SYN_ENGINE_TRAIN_UPDATE_H
 
@@ -9,19 +7,22 @@
 #include <syncopate/engine/train.h>
 
 struct syn_update {
-    struct syn_optimizer *optimizer;
+    struct syn_worker *worker;
+    bool starts_early; /* exchange of complete buckets begins during the backward pass */
 };
 
-/* Make ready for params weights. */
-enum syn_status syn_update_open(const struct syn_train_options *options, size_t params,
+/* Make ready.
+ *   weights  the first ones, the same on all workers */
+enum syn_status syn_update_open(const struct syn_train_options *options, struct syn_group *group,
+                                const struct syn_layout *layout, const float *weights,
                                 struct syn_update *update);
 
 /* Use up one gradient.
  *   scale     what each entry of gradient is multiplied by, to clip it
- *   gradient  [params], of the mean loss at weights
- *   weights   [params], overwritten by those to go on with */
-enum syn_status syn_update_step(struct syn_update *update, double lr, double scale,
-                                const float *gradient, float *weights);
+ *   gradient  of the mean loss at weights; may be scaled in place
+ *   weights   overwritten by those to go on with */
+enum syn_status syn_update_step(struct syn_update *update, const struct syn_rates *rates,
+                                double scale, float *gradient, size_t params, float *weights);
 
 void syn_update_close(struct syn_update *update);
 

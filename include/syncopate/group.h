@@ -99,6 +99,9 @@ size_t syn_group_size(const struct syn_group *group);
 /* "threads", "mpi" or "caller". */
 const char *syn_group_transport(const struct syn_group *group);
 
+/* Tell the others that this member cannot go on, before anything is opened on the group. */
+void syn_group_leave(struct syn_group *group, enum syn_status status, const char *cause);
+
 /* Leave. Nothing may be under way on the group. Does not wait for the others; after a failure it
  * may take up to 200 ms to tell them. NULL is harmless. */
 void syn_group_close(struct syn_group *group);

@@ -74,6 +74,11 @@ void syn_group_close(struct syn_group *group)
     syn_group_free(group);
 }
 
+void syn_group_leave(struct syn_group *group, enum syn_status status, const char *cause)
+{
+    syn_group_abandon(group, status, cause);
+}
+
 bool syn_group_under_mpi(void)
 {
     /* Set by Open MPI, by MPICH and Intel MPI and Slurm's pmi2, by whatever speaks PMIx, by

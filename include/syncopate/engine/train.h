@@ -18,9 +18,10 @@
 
 #include <syncopate/engine/data.h>
 #include <syncopate/engine/model.h>
-#include <syncopate/optimizer.h>
+#include <syncopate/recipe.h>
 #include <syncopate/settings.h>
 #include <syncopate/status.h>
+#include <syncopate/worker.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,8 +33,10 @@ struct syn_train_options {
 #define SYN_SETTING SYN_SETTING_FIELD
 #include <syncopate/engine/train_options.def>
 #undef SYN_SETTING
-    struct syn_data_options data;           /* syn_data_settings */
-    struct syn_optimizer_options optimizer; /* syn_optimizer_settings */
+    struct syn_data_options data;     /* syn_data_settings */
+    struct syn_worker_options worker; /* syn_worker_settings; in it, syn_optimizer_settings and
+                                        * syn_reducer_settings */
+    struct syn_group_options group;   /* syn_group_settings */
 };
 
 extern const struct syn_settings_table syn_train_settings;
@@ -52,6 +55,9 @@ const char *syn_train_preset(const char *model);
  * synthetic data, if they are chosen later, have the form that fits it. An unknown model:
  * SYN_INVALID, options unchanged. */
 enum syn_status syn_train_defaults(const char *model, struct syn_train_options *options);
+
+/* Set what the method of options->algo needs, over what options hold. */
+enum syn_status syn_train_apply_algo(struct syn_train_options *options);
 
 /* The learning rate of a step.
  *   step             from 0 to steps - 1
@@ -86,6 +92,7 @@ struct syn_train_watch {
 
 /* What came of a run. */
 struct syn_train_summary {
+    const char *algo;
     const char *model;
     const char *data;
     size_t params;
@@ -101,8 +108,12 @@ struct syn_train_summary {
     double test_loss;      /* this and the next two: NAN if there was no evaluation */
     double test_accuracy;  /* 0 .. 1 */
     double test_perplexity;
+    double bytes_out_per_step; /* of the worker that sent most; likewise in */
+    double bytes_in_per_step;
+    double ratio_to_dense; /* what a ring all-reduce of the whole gradient would send, over that */
     uint64_t weights_hash; /* equal for equal weights */
     bool on_text;
+    bool is_first;            /* this was worker 0, which speaks for all */
     bool stopped;             /* ended before its last step, because tell() said so */
     char out[SYN_TEXT_BYTES]; /* the directory */
 };

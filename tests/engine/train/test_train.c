@@ -225,8 +225,8 @@ static void what_cannot_be_is_refused_before_anything_is_written(void **state)
     options.data.synthetic_regression = true;
     check_refused(&options, "synthetic");
     options = short_run("refused");
-    options.optimizer.nesterov = true;
-    options.optimizer.momentum = 0;
+    options.worker.optimizer.nesterov = true;
+    options.worker.optimizer.momentum = 0;
     check_refused(&options, "nesterov");
     options = short_run("refused");
     options.lr = (double)NAN;

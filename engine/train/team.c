@@ -1,0 +1,91 @@
+/* Starting the workers. Under an MPI launcher this process is one of them; otherwise all are threads of this
+ * process, and worker 0 is the calling one, so that the watcher is called on the thread it expects. */
+#include "engine/train/team.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "engine/base/fail.h"
+#include "engine/train/options.h"
+
+struct member {
+    const struct syn_train_options *options;
+    struct syn_group *group;
+    enum syn_status status;
+    struct syn_train_summary summary;
+    pthread_t thread;
+    bool is_started;
+};
+
+static void *work(void *argument)
+{
+    struct member *member = argument;
+    member->status = syn_train_member(member->options, member->group, NULL, &member->summary);
+    return NULL;
+}
+
+/* A thread that cannot be started leaves the group, so that the others do not wait for it. */
+static void start(struct member *member)
+{
+    member->is_started = pthread_create(&member->thread, NULL, work, member) == 0;
+    if (!member->is_started) {
+        member->status = syn_report(SYN_MEMORY, "cannot start a thread for a worker");
+        syn_group_leave(member->group, member->status, syn_error_text());
+    }
+}
+
+static enum syn_status train_on_threads(const struct syn_train_options *options,
+                                        const struct syn_train_watch *watch,
+                                        struct syn_train_summary *summary)
+{
+    size_t workers = (size_t)options->workers;
+    struct member *members = calloc(workers, sizeof *members);
+    struct syn_group **groups = calloc(workers, sizeof *groups);
+    enum syn_status status = SYN_OK;
+    if (!members || !groups)
+        status = syn_report(SYN_MEMORY, "cannot allocate %zu workers", workers);
+    if (status == SYN_OK)
+        status = syn_group_open_threads(workers, &options->group, groups);
+    if (status == SYN_OK) {
+        for (size_t i = 0; i < workers; i++)
+            members[i] = (struct member){.options = options, .group = groups[i]};
+        for (size_t i = 1; i < workers; i++)
+            start(&members[i]);
+        status = syn_train_member(options, groups[0], watch, summary);
+        for (size_t i = 1; i < workers; i++)
+            if (members[i].is_started)
+                pthread_join(members[i].thread, NULL);
+        for (size_t i = 0; i < workers; i++)
+            syn_group_close(groups[i]);
+    }
+    free(groups);
+    free(members);
+    return status;
+}
+
+static enum syn_status train_on_mpi(const struct syn_train_options *options,
+                                    const struct syn_train_watch *watch,
+                                    struct syn_train_summary *summary)
+{
+    struct syn_group *group;
+    enum syn_status status = syn_group_open_mpi(NULL, &options->group, &group);
+    if (status != SYN_OK)
+        return status;
+    struct syn_train_options own = *options;
+    own.workers = syn_group_size(group);
+    bool is_first = syn_group_rank(group) == 0;
+    status = syn_train_member(&own, group, is_first ? watch : NULL, summary);
+    syn_group_close(group);
+    return status;
+}
+
+enum syn_status syn_train(const struct syn_train_options *options,
+                          const struct syn_train_watch *watch, struct syn_train_summary *summary)
+{
+    struct syn_train_options checked = *options;
+    enum syn_status status = syn_train_check(&checked);
+    if (status != SYN_OK)
+        return status;
+    return syn_group_under_mpi() ? train_on_mpi(options, watch, summary)
+                                 : train_on_threads(options, watch, summary);
+}

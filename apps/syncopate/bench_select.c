@@ -20,8 +20,9 @@ static int run(const struct command *self, int argc, char **argv)
                      "\"pick_ms\": %.3f, \"first_ms\": %.3f, \"ratio\": %.3f}\n"
                    : "%llu floats, %zu picked, %llu threads: one pass %.2f ms, pick %.2f ms, "
                      "first pick %.2f ms, ratio %.2f\n";
-    printf(form, (unsigned long long)flags.n, got.picked, (unsigned long long)flags.reducer.select_threads,
-           got.pass_ms, got.pick_ms, got.first_ms, got.pick_ms / got.pass_ms);
+    printf(form, (unsigned long long)flags.n, got.picked,
+           (unsigned long long)flags.reducer.select_threads, got.pass_ms, got.pick_ms, got.first_ms,
+           got.pick_ms / got.pass_ms);
     return EXIT_GOOD;
 }
 

@@ -97,7 +97,7 @@ void progress_tell(struct progress *progress, uint64_t done, const char *words)
         if (progress->on_terminal)
             put_bar(&line, share);
         put(&line, " %3.0f%%", 100 * share);
-        if (share > 0.02)
+        if (share > 0)
             put_time(&line, spent_s * (1 - share) / share);
     }
     if (words)

@@ -1,5 +1,5 @@
-/* Evaluation: once through the test part, each worker its share, with the global weights and the mean of all
- * workers' running statistics. */
+/* Evaluation: once through the test part, each worker its share, with the global weights and the
+ * mean of all workers' running statistics. */
 #include <math.h>
 #include <string.h>
 

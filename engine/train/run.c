@@ -72,9 +72,12 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     run->params = syn_layout_size(syn_model_layout(run->model));
     SYN_TRY(allocate(run));
     syn_model_initialise(run->model, run->options.seed, run->weights);
-    if (run->rank == 0) /* so that the others learn of a failure when they open */
-        SYN_TRY(syn_files_open(&run->options, &run->files));
-    return syn_update_open(&run->options, group, syn_model_layout(run->model), run->weights,
+    return run->rank == 0 ? syn_files_open(&run->options, &run->files) : SYN_OK;
+}
+
+enum syn_status syn_run_join(struct syn_run *run)
+{
+    return syn_update_open(&run->options, run->group, syn_model_layout(run->model), run->weights,
                            &run->update);
 }
 

@@ -50,10 +50,13 @@ struct syn_report {
     uint64_t wants_stop;
 };
 
-/* Make everything ready for the first step.
+/* Make ready all that a worker can make ready by itself; bad input is found here.
  *   run  zeroed; close it even after a failure */
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run);
+
+/* Meet the other workers. Collective. */
+enum syn_status syn_run_join(struct syn_run *run);
 
 /* Go through the test part with the global weights, each worker its share, and append a line to
  * metrics.jsonl. Collective. */
@@ -62,8 +65,8 @@ enum syn_status syn_run_judge(struct syn_run *run);
 /* Append the line of an evaluation to metrics.jsonl. */
 enum syn_status syn_run_log_judged(struct syn_run *run);
 
-/* Tell the other workers what happened since the last time, hear what they did, and agree whether to stop.
- * Afterwards `lately` is everyone's. Collective. */
+/* Tell the other workers what happened since the last time, hear what they did, and agree whether
+ * to stop. Afterwards `lately` is everyone's. Collective. */
 enum syn_status syn_run_agree(struct syn_run *run);
 
 /* Append the line of the last steps to metrics.jsonl and begin to count anew. */

@@ -1,5 +1,6 @@
-/* Starting the workers. Under an MPI launcher this process is one of them; otherwise all are threads of this
- * process, and worker 0 is the calling one, so that the watcher is called on the thread it expects. */
+/* Starting the workers. Under an MPI launcher this process is one of them; otherwise all are
+ * threads of this process, and worker 0 is the calling one, so that the watcher is called on the
+ * thread it expects. */
 #include "engine/train/team.h"
 
 #include <pthread.h>
@@ -20,7 +21,10 @@ struct member {
 static void *work(void *argument)
 {
     struct member *member = argument;
-    member->status = syn_train_member(member->options, member->group, NULL, &member->summary);
+    struct syn_run *run;
+    member->status = syn_train_prepare(member->options, member->group, &run);
+    if (member->status == SYN_OK)
+        member->status = syn_train_go(run, NULL, &member->summary);
     return NULL;
 }
 
@@ -32,6 +36,28 @@ static void start(struct member *member)
         member->status = syn_report(SYN_MEMORY, "cannot start a thread for a worker");
         syn_group_leave(member->group, member->status, syn_error_text());
     }
+}
+
+/* Worker 0 makes itself ready first: what is wrong with the input is then said once, not by all. */
+static enum syn_status train_together(const struct syn_train_options *options,
+                                      struct member *members, struct syn_group **groups,
+                                      const struct syn_train_watch *watch,
+                                      struct syn_train_summary *summary)
+{
+    size_t workers = (size_t)options->workers;
+    struct syn_run *first;
+    enum syn_status status = syn_train_prepare(options, groups[0], &first);
+    if (status != SYN_OK)
+        return status;
+    for (size_t i = 1; i < workers; i++) {
+        members[i] = (struct member){.options = options, .group = groups[i]};
+        start(&members[i]);
+    }
+    status = syn_train_go(first, watch, summary);
+    for (size_t i = 1; i < workers; i++)
+        if (members[i].is_started)
+            pthread_join(members[i].thread, NULL);
+    return status;
 }
 
 static enum syn_status train_on_threads(const struct syn_train_options *options,
@@ -46,18 +72,10 @@ static enum syn_status train_on_threads(const struct syn_train_options *options,
         status = syn_report(SYN_MEMORY, "cannot allocate %zu workers", workers);
     if (status == SYN_OK)
         status = syn_group_open_threads(workers, &options->group, groups);
-    if (status == SYN_OK) {
-        for (size_t i = 0; i < workers; i++)
-            members[i] = (struct member){.options = options, .group = groups[i]};
-        for (size_t i = 1; i < workers; i++)
-            start(&members[i]);
-        status = syn_train_member(options, groups[0], watch, summary);
-        for (size_t i = 1; i < workers; i++)
-            if (members[i].is_started)
-                pthread_join(members[i].thread, NULL);
-        for (size_t i = 0; i < workers; i++)
-            syn_group_close(groups[i]);
-    }
+    if (status == SYN_OK)
+        status = train_together(options, members, groups, watch, summary);
+    for (size_t i = 0; groups && i < workers; i++)
+        syn_group_close(groups[i]);
     free(groups);
     free(members);
     return status;
@@ -74,7 +92,10 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
     struct syn_train_options own = *options;
     own.workers = syn_group_size(group);
     bool is_first = syn_group_rank(group) == 0;
-    status = syn_train_member(&own, group, is_first ? watch : NULL, summary);
+    struct syn_run *run;
+    status = syn_train_prepare(&own, group, &run);
+    if (status == SYN_OK)
+        status = syn_train_go(run, is_first ? watch : NULL, summary);
     syn_group_close(group);
     return status;
 }

@@ -4,11 +4,17 @@
 
 #include <syncopate/engine/train.h>
 
-/* Train as this member of the group.
+struct syn_run;
+
+/* Make a member of the group ready to train. Bad input is found here; the other members are
+ * told. */
+enum syn_status syn_train_prepare(const struct syn_train_options *options, struct syn_group *group,
+                                  struct syn_run **run);
+
+/* Train as that member, and release it, whatever happens. Collective.
  *   watch    worker 0's; NULL for the others
  *   summary  written on success */
-enum syn_status syn_train_member(const struct syn_train_options *options, struct syn_group *group,
-                                 const struct syn_train_watch *watch,
-                                 struct syn_train_summary *summary);
+enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *watch,
+                             struct syn_train_summary *summary);
 
 #endif

@@ -67,11 +67,16 @@ static enum syn_status compute(struct syn_run *run, const struct syn_rates *rate
     return SYN_OK;
 }
 
-/* A learning rate of zero, as schedules may end with, moves nothing; a worker wants one above. */
+/* A method without momentum takes steps as long as momentum would have made them in the end, so
+ * that the same flags mean the same for all methods. A learning rate of zero, as schedules may end
+ * with, moves nothing; a worker wants one above. */
 static struct syn_rates rates_of(const struct syn_run *run)
 {
+    const struct syn_worker_options *worker = &run->options.worker;
     double epoch = (double)run->step / (double)run->steps_per_epoch;
     double lr = syn_train_lr(&run->options, run->step, run->steps, (double)run->steps_per_epoch);
+    if (strcmp(worker->momentum_form, "none") == 0)
+        lr /= 1 - worker->optimizer.momentum;
     return (struct syn_rates){.lr = lr > 1e-12 ? lr : 1e-12,
                               .density = syn_train_density(&run->options, epoch)};
 }
@@ -130,24 +135,35 @@ static enum syn_status finish(struct syn_run *run, struct syn_train_summary *sum
     return SYN_OK;
 }
 
-enum syn_status syn_train_member(const struct syn_train_options *options, struct syn_group *group,
-                                 const struct syn_train_watch *watch,
-                                 struct syn_train_summary *summary)
+enum syn_status syn_train_prepare(const struct syn_train_options *options, struct syn_group *group,
+                                  struct syn_run **run)
 {
-    struct syn_run *run = calloc(1, sizeof *run);
-    if (!run)
+    struct syn_run *made = calloc(1, sizeof *made);
+    if (!made)
         return syn_report(SYN_MEMORY, "cannot allocate a run");
-    enum syn_status status = syn_run_open(options, group, run);
+    enum syn_status status = syn_run_open(options, group, made);
+    if (status != SYN_OK) {
+        syn_group_leave(group, status, syn_error_text());
+        syn_run_close(made);
+        free(made);
+        return status;
+    }
+    *run = made;
+    return SYN_OK;
+}
+
+enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *watch,
+                             struct syn_train_summary *summary)
+{
     if (watch)
         run->watch = *watch;
+    enum syn_status status = syn_run_join(run);
     if (status == SYN_OK)
         status = loop(run);
     if (status == SYN_OK)
         status = finish(run, summary);
     if (status != SYN_OK && run->update.worker)
         syn_worker_abandon(run->update.worker, status, syn_error_text());
-    else if (status != SYN_OK)
-        syn_group_leave(group, status, syn_error_text());
     syn_run_close(run);
     free(run);
     return status;

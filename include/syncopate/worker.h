@@ -93,14 +93,15 @@ uint64_t syn_worker_steps(const struct syn_worker *worker);
  * syn_worker_settle(). */
 const float *syn_worker_residual(const struct syn_worker *worker);
 
-/* Tell all workers the same number of bytes, and hear theirs: for what a training loop must agree on, such as when
- * to stop. Collective. Nothing may be under way that reads them.
+/* Tell all workers the same number of bytes, and hear theirs: for what a training loop must agree
+ * on, such as when to stop. Collective. Nothing may be under way that reads them.
  *   mine  [count]
  *   all   [workers][count], in the order of the ranks */
 enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
                                   void *all);
 
-/* Tell the others that this worker cannot go on, for a reason of its own, so that nobody waits for it. */
+/* Tell the others that this worker cannot go on, for a reason of its own, so that nobody waits for
+ * it. */
 void syn_worker_abandon(struct syn_worker *worker, enum syn_status status, const char *cause);
 
 /* Add this worker's state to an archive: what it has not sent, its part of the global weights and

@@ -1,5 +1,5 @@
-/* Small things that workers tell each other now and then: everyone's bytes go once around the ring. Rare and small,
- * so that the simplest way will do. */
+/* Small things that workers tell each other now and then: everyone's bytes go once around the ring.
+ * Rare and small, so that the simplest way will do. */
 #include "exchange/exchange.h"
 
 enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void *all)

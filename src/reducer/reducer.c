@@ -102,7 +102,8 @@ static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exch
         size_t most = syn_reducer_limit_most(reducer, bucket->size);
         setup->limit = most > setup->limit ? most : setup->limit;
         SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
-                                           (size_t)reducer->options.select_threads, &bucket->select));
+                                           (size_t)reducer->options.select_threads,
+                                           &bucket->select));
     }
     return SYN_OK;
 }

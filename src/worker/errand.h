@@ -1,5 +1,5 @@
-/* Errands: small things that a worker has to say to the others beside its gradients, done by the communication
- * thread, like everything that speaks. */
+/* Errands: small things that a worker has to say to the others beside its gradients, done by the
+ * communication thread, like everything that speaks. */
 #ifndef SYN_WORKER_ERRAND_H
 #define SYN_WORKER_ERRAND_H
 

@@ -36,6 +36,8 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
     struct syn_reducer_options *reducer = &options->reducer;
     bool is_global = strcmp(options->momentum_form, "global") == 0;
     bool is_corrected = strcmp(options->momentum_form, "corrected") == 0;
+    if (options->optimizer.nesterov && options->optimizer.momentum == 0)
+        return syn_fail(SYN_INVALID, "nesterov needs a momentum above 0");
     if (options->optimizer.nesterov && !is_global)
         return syn_fail(SYN_INVALID, "nesterov needs momentum-form global, not %s",
                         options->momentum_form);

@@ -21,7 +21,7 @@ static const size_t nothing[] = {0, SIZE_MAX};
     }
 #define NO_MOMENT                                                                                  \
     {                                                                                              \
-        "residual_momentum", "0"                                                                            \
+        "residual_momentum", "0"                                                                   \
     }
 
 /* Momentum is zero where the residual is corrected: with it, what is handed over is not the sum of

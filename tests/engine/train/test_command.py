@@ -69,7 +69,8 @@ class Train(unittest.TestCase):
             self.assertIn(word, done.stdout)
 
     def test_bad_input_is_one_line_and_code_2_and_no_file(self):
-        for flags in (["--batch", "1001"], ["--workers", "2"], ["--model", "vgg16", "--synthetic-width", "28"], ["--lr", "fast"],
+        for flags in (["--batch", "1001"], ["--workers", "0"], ["--algo", "magic"], ["--select", "topk"],
+                      ["--model", "vgg16", "--synthetic-width", "28"], ["--lr", "fast"],
                       ["--colour", "red"], ["word"], ["--lr-schedule", "step", "--lr-milestones", "2,1"],
                       ["--data", "mnist", "--data-dir", self.home.name], ["--out", "/dev/null/run"]):
             with self.subTest(flags=flags):

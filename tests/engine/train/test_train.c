@@ -109,6 +109,32 @@ static void same_seed_gives_same_bits_and_another_seed_others(void **state)
     assert_false(hashes[0] == hashes[2]);
 }
 
+static void every_method_learns_with_three_workers_and_twice_the_same(void **state)
+{
+    (void)state;
+    for (size_t r = 0; syn_recipe_name(r); r++) {
+        uint64_t hashes[2];
+        for (int turn = 0; turn < 2; turn++) {
+            struct syn_train_options options = short_run("method");
+            struct syn_train_summary summary;
+            options.workers = 3;
+            options.batch = 16;
+            options.epochs = 4;
+            options.algo = syn_recipe_name(r);
+            options.overwrite = true;
+            assert_ok(syn_train_apply_algo(&options));
+            options.worker.warmup = 5;
+            options.worker.reducer.density = 0.02;
+            assert_ok(syn_train(&options, NULL, &summary));
+            if (!(summary.test_accuracy > 0.5))
+                fail_msg("%s: accuracy %g", options.algo, summary.test_accuracy);
+            assert_int_equal(summary.workers, 3);
+            hashes[turn] = summary.weights_hash;
+        }
+        assert_true(hashes[0] == hashes[1]);
+    }
+}
+
 /* Counts calls and stops at the one asked for. */
 struct watcher {
     uint64_t stop_at;
@@ -213,8 +239,12 @@ static void what_cannot_be_is_refused_before_anything_is_written(void **state)
     options.batch = 1001;
     check_refused(&options, "1001");
     options = short_run("refused");
-    options.workers = 2;
-    check_refused(&options, "only 1 is supported yet");
+    options.workers = 4;
+    options.batch = 251;
+    check_refused(&options, "251");
+    options = short_run("refused");
+    options.worker.reducer.select = "topk";
+    check_refused(&options, "dense");
     options = short_run("refused");
     options.model = "vgg16";
     check_refused(&options, "vgg16");
@@ -303,6 +333,7 @@ int main(void)
         cmocka_unit_test(it_learns),
         cmocka_unit_test(it_leaves_three_whole_files),
         cmocka_unit_test(same_seed_gives_same_bits_and_another_seed_others),
+        cmocka_unit_test(every_method_learns_with_three_workers_and_twice_the_same),
         cmocka_unit_test(told_to_stop_it_ends_after_the_step_with_whole_files),
         cmocka_unit_test(told_to_stop_it_ends_within_an_evaluation),
         cmocka_unit_test(without_evaluation_the_summary_has_none),

@@ -10,7 +10,7 @@ static int run(const struct command *self, int argc, char **argv)
     struct bench_flags flags;
     struct syn_codec_measure got;
     struct syn_select_measure select;
-    enum syn_status status = bench_flags_parse(self, "topk", argc, argv, &flags);
+    enum syn_status status = bench_flags_parse(self, "25000000", "topk", argc, argv, &flags);
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
     status = syn_measure_codec(&flags.reducer, (size_t)flags.n, (size_t)flags.repeats, &got);

@@ -5,29 +5,48 @@
 
 #include <syncopate/recipe.h>
 
-static const struct syn_setting rows[] = {
-    SYN_SETTING_ROW(struct bench_flags, COUNT, n, "25000000", 1, 4294967295.0, NULL,
-                    "floats in the gradient"),
-    SYN_SETTING_ROW(struct bench_flags, COUNT, repeats, "11", 1, 10000, NULL,
-                    "how often to measure; the median counts"),
-    SYN_SETTING_ROW(struct bench_flags, COUNT, workers, "4", 1, 1024, NULL,
-                    "threads that are workers; under mpirun its ranks count instead"),
-    SYN_SETTING_ROW(struct bench_flags, CHOICE, recipe, "topk", 0, 0, syn_recipe_name,
-                    "the method whose settings are the defaults below"),
-    SYN_SETTING_ROW(struct bench_flags, SWITCH, json, "off", 0, 1, NULL, "one JSON object a line"),
-};
-static const struct syn_settings_table table = {"Bench", rows, sizeof rows / sizeof rows[0]};
+enum { N, REPEATS, WORKERS, RECIPE, JSON, ROWS };
 
-enum syn_status bench_flags_parse(const struct command *self, const char *recipe, int argc,
-                                  char **argv, struct bench_flags *flags)
+static const struct syn_setting usual_rows[ROWS] = {
+    [N] = SYN_SETTING_ROW(struct bench_flags, COUNT, n, "", 1, 4294967295.0, NULL,
+                          "floats in the gradient"),
+    [REPEATS] = SYN_SETTING_ROW(struct bench_flags, COUNT, repeats, "11", 1, 10000, NULL,
+                                "how often to measure; the median counts"),
+    [WORKERS] = SYN_SETTING_ROW(struct bench_flags, COUNT, workers, "4", 1, 1024, NULL,
+                                "threads that are workers; under mpirun its ranks count instead"),
+    [RECIPE] = SYN_SETTING_ROW(struct bench_flags, CHOICE, recipe, "", 0, 0, syn_recipe_name,
+                               "the method whose settings are the defaults below"),
+    [JSON] = SYN_SETTING_ROW(struct bench_flags, SWITCH, json, "off", 0, 1, NULL,
+                             "one JSON object a line"),
+};
+
+/* The first recipe that uses that exchange, or one that it is a form of: gtopk for gtopk-tree. */
+static const char *recipe_with(const char *exchange)
 {
+    struct syn_reducer_options options;
+    syn_reducer_defaults(&options);
+    for (size_t i = 0; syn_recipe_name(i); i++) {
+        if (syn_recipe_apply(syn_recipe_name(i), &options) == SYN_OK &&
+            strncmp(exchange, options.exchange, strlen(options.exchange)) == 0)
+            return syn_recipe_name(i);
+    }
+    return syn_recipe_name(0);
+}
+
+enum syn_status bench_flags_parse(const struct command *self, const char *n, const char *recipe,
+                                  int argc, char **argv, struct bench_flags *flags)
+{
+    struct syn_setting rows[ROWS];
+    struct syn_settings_table table = {"Bench", rows, ROWS};
     const struct flag_set sets[] = {{&table, flags}, {&syn_reducer_settings, &flags->reducer}};
     struct flags words = {0};
+    memcpy(rows, usual_rows, sizeof rows);
+    rows[N].initial = n;
+    syn_reducer_defaults(&flags->reducer);
+    rows[RECIPE].initial = recipe ? recipe : recipe_with(flags->reducer.exchange);
     syn_settings_defaults(&table, flags);
-    syn_settings_defaults(&syn_reducer_settings, &flags->reducer);
-    enum syn_status status = syn_settings_set(&table, flags, "recipe", recipe);
-    if (status == SYN_OK)
-        status = flags_read(self, sets, 2, argc, argv, &words);
+    flags->recipe = recipe;
+    enum syn_status status = flags_read(self, sets, 2, argc, argv, &words);
     flags->wants_help = words.wants_help;
     if (status != SYN_OK || words.wants_help)
         return status;
@@ -35,6 +54,8 @@ enum syn_status bench_flags_parse(const struct command *self, const char *recipe
         usage_error("unexpected argument \"%s\"", words.words[0]);
         return SYN_INVALID;
     }
+    if (!flags->recipe)
+        flags->recipe = recipe_with(flags->reducer.exchange);
     status = syn_recipe_apply(flags->recipe, &flags->reducer);
     return status == SYN_OK ? flags_read(self, sets, 2, argc, argv, &words) : status;
 }

@@ -17,8 +17,10 @@ struct bench_flags {
     bool wants_help;
 };
 
-/* Read them; recipe is the default one.  Bad input: one line and SYN_INVALID. */
-enum syn_status bench_flags_parse(const struct command *self, const char *recipe, int argc,
-                                  char **argv, struct bench_flags *flags);
+/* Read them. Bad input: one line and SYN_INVALID.
+ *   n       the default
+ *   recipe  the default; NULL: the one that uses the exchange asked for */
+enum syn_status bench_flags_parse(const struct command *self, const char *n, const char *recipe,
+                                  int argc, char **argv, struct bench_flags *flags);
 
 #endif

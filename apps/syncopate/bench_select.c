@@ -9,7 +9,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
     struct bench_flags flags;
     struct syn_select_measure got;
-    enum syn_status status = bench_flags_parse(self, "topk", argc, argv, &flags);
+    enum syn_status status = bench_flags_parse(self, "25000000", "topk", argc, argv, &flags);
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
     status = syn_measure_select(&flags.reducer, (size_t)flags.n, (size_t)flags.repeats, &got);

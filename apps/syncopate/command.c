@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What was typed before the name of the command that runs, such as "syncopate bench". */
+static const char *typed = "syncopate";
+
 static int overview(FILE *to, const char *prefix, const struct command *const *table, size_t count)
 {
     fprintf(to, "usage: %s COMMAND [options]\n\n", prefix);
@@ -13,6 +16,12 @@ static int overview(FILE *to, const char *prefix, const struct command *const *t
         fprintf(to, "  %-10s %s\n", table[i]->name, table[i]->help);
     fprintf(to, "\n%s COMMAND --help tells more.\n", prefix);
     return to == stdout ? EXIT_GOOD : EXIT_USAGE;
+}
+
+static int run_as(const char *prefix, const struct command *command, int argc, char **argv)
+{
+    typed = prefix;
+    return command->run(command, argc, argv);
 }
 
 int command_dispatch(const char *prefix, const struct command *const *table, size_t count, int argc,
@@ -24,7 +33,7 @@ int command_dispatch(const char *prefix, const struct command *const *table, siz
         return overview(stdout, prefix, table, count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(table[i]->name, argv[0]) == 0)
-            return table[i]->run(table[i], argc - 1, argv + 1);
+            return run_as(prefix, table[i], argc - 1, argv + 1);
     fprintf(stderr, "syncopate: no command \"%s %.64s\"; there is:", prefix, argv[0]);
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, " %s", table[i]->name);
@@ -34,7 +43,7 @@ int command_dispatch(const char *prefix, const struct command *const *table, siz
 
 static void print_help(const struct command *self, const struct flag_set *sets, size_t count)
 {
-    printf("usage: syncopate %s %s\n%s\n", self->name, self->usage, self->help);
+    printf("usage: %s %s %s\n%s\n", typed, self->name, self->usage, self->help);
     for (size_t i = 0; i < count; i++) {
         size_t length = syn_settings_help(sets[i].table, NULL, 0);
         char *text = malloc(length + 1);
@@ -65,7 +74,7 @@ static enum syn_status read_flag(const struct command *self, const struct flag_s
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), flag);
     const struct flag_set *set = find_set(sets, count, name);
     if (!set) {
-        usage_error("unknown flag --%s; see syncopate %s --help", name, self->name);
+        usage_error("unknown flag --%s; see %s %s --help", name, typed, self->name);
         return SYN_INVALID;
     }
     if (value)
@@ -78,7 +87,7 @@ static enum syn_status read_flag(const struct command *self, const struct flag_s
         return syn_settings_set(set->table, set->options, name, explicit_value ? next : "on");
     }
     if (!has_next) {
-        usage_error("--%s needs a value; see syncopate %s --help", name, self->name);
+        usage_error("--%s needs a value; see %s %s --help", name, typed, self->name);
         return SYN_INVALID;
     }
     *at += 1;

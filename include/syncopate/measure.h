@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <syncopate/group.h>
 #include <syncopate/reducer.h>
 #include <syncopate/status.h>
 
@@ -40,6 +41,22 @@ struct syn_codec_measure {
 /* Measure the options' values and indices on a random list of density * size entries. */
 enum syn_status syn_measure_codec(const struct syn_reducer_options *options, size_t size,
                                   size_t repeats, struct syn_codec_measure *result);
+
+/* One exchange of a whole gradient, over all workers. */
+struct syn_exchange_measure {
+    size_t count;       /* entries that each worker brings */
+    double ms;          /* the slowest worker's time; median over the repeats */
+    uint64_t bytes_max; /* payload that the busiest worker sends in an exchange */
+    double bytes_bound; /* what theory says that is, for lists of the size they were encoded to */
+};
+
+/* Measure the options' exchange on random gradients, or on random lists of density * size entries,
+ * without residual and selection.
+ *   group  lent for the call, and in no other use
+ * Collective: all workers give the same, and all get the same result. Blocks. */
+enum syn_status syn_measure_exchange(struct syn_group *group,
+                                     const struct syn_reducer_options *options, size_t size,
+                                     size_t repeats, struct syn_exchange_measure *result);
 
 #ifdef __cplusplus
 }

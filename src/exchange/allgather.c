@@ -21,6 +21,11 @@ struct allgather {
     uint64_t *touched;            /* [size / 64] a bit an entry */
 };
 
+static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
+{
+    return (double)((setup->group->workers - 1) * packet_bytes);
+}
+
 static size_t merged_most(const struct syn_exchange_setup *setup)
 {
     size_t workers = setup->group->workers;
@@ -151,6 +156,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 
 const struct syn_exchange_type syn_exchange_allgather = {
     .part = {"allgather", "every worker's list to every worker, then added in rank order"},
+    .theory = theory,
     .merged_most = merged_most,
     .dropped_most = dropped_most,
     .open = open_state,

@@ -59,6 +59,9 @@ struct syn_exchange_type {
     bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
 
+    /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
+    double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
+
     /* Most entries that can come out, and come back. (sparse only) */
     size_t (*merged_most)(const struct syn_exchange_setup *setup);
     size_t (*dropped_most)(const struct syn_exchange_setup *setup);
@@ -93,6 +96,9 @@ enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void 
  * SYN_MISMATCH.
  *   what  is compared, for the complaint */
 enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, const char *what);
+
+/* log2 of that many workers, rounded up: the rounds of pairwise merging. */
+size_t syn_exchange_rounds(size_t workers);
 
 /* Note that an entry is not finite; the smallest such entry stays. */
 void syn_outcome_poison(struct syn_outcome *out, uint32_t entry);

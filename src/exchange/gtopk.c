@@ -74,6 +74,7 @@ const struct syn_exchange_type syn_exchange_gtopk = {
     .part = {"gtopk", "lists merged pairwise by recursive doubling, the k largest kept each time"},
     .merges_on_the_way = true,
     .sees_own_merges = true,
+    .theory = syn_merge_theory,
     .merged_most = merged_most,
     .dropped_most = syn_merge_dropped_most,
     .open = open_state,

@@ -7,17 +7,16 @@
 
 #include "base/memory.h"
 
-static size_t rounds(const struct syn_exchange_setup *setup)
+/* By the busiest worker: a list a round, whichever way workers are paired. Workers beyond the
+ * largest power of two make one round more: their partner sends them the result. */
+double syn_merge_theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
 {
-    size_t count = 1;
-    while ((size_t)1 << count < setup->group->workers)
-        count++;
-    return count;
+    return (double)(syn_exchange_rounds(setup->group->workers) * packet_bytes);
 }
 
 size_t syn_merge_dropped_most(const struct syn_exchange_setup *setup)
 {
-    return 2 * setup->limit * (rounds(setup) + 2);
+    return 2 * setup->limit * (syn_exchange_rounds(setup->group->workers) + 2);
 }
 
 void syn_merge_close(struct syn_merge *merge)

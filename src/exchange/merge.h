@@ -22,6 +22,9 @@ struct syn_merge {
     size_t packet_room;
 };
 
+/* Bytes that the busiest worker sends: a list a round. */
+double syn_merge_theory(const struct syn_exchange_setup *setup, size_t packet_bytes);
+
 /* Most entries that can be taken back: two lists' worth a merge, by rounding and by dropping. */
 size_t syn_merge_dropped_most(const struct syn_exchange_setup *setup);
 

@@ -153,6 +153,13 @@ enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped
     return SYN_OK;
 }
 
+static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
+{
+    (void)packet_bytes;
+    double workers = (double)setup->group->workers;
+    return 2 * (workers - 1) / workers * (double)setup->values->measure(setup->size);
+}
+
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
 {
     struct syn_ring *ring;
@@ -183,6 +190,7 @@ static void close_state(void *state)
 const struct syn_exchange_type syn_exchange_ring = {
     .part = {"ring", "dense all-reduce: reduce-scatter and all-gather around a ring"},
     .is_dense = true,
+    .theory = theory,
     .open = open_state,
     .run = run,
     .close = close_state,

@@ -4,12 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <syncopate/random.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "codec/codec.h"
 #include "inspect/median.h"
+#include "inspect/sample.h"
 #include "select/select.h"
 
 struct bench {
@@ -39,20 +38,6 @@ static enum syn_status open_bench(struct bench *bench, size_t count, size_t boun
     SYN_TRY(syn_allocate(1, bound, &bench->packet));
     SYN_TRY(syn_allocate(repeats, sizeof(double), &bench->encode_ms));
     return syn_allocate(repeats, sizeof(double), &bench->decode_ms);
-}
-
-/* Exactly `count` of `size` indices, each set as likely as any other (Knuth's selection
- * sampling). */
-static void fill(struct syn_list *list, size_t size, size_t count)
-{
-    struct syn_random random;
-    syn_random_start(&random, 1, 0);
-    for (size_t i = 0; list->count < count; i++) {
-        if (syn_random_below(&random, size - i) < count - list->count) {
-            list->index[list->count] = (uint32_t)i;
-            list->value[list->count++] = syn_random_normal(&random);
-        }
-    }
 }
 
 /* log2(size choose count) / count */
@@ -93,9 +78,11 @@ enum syn_status syn_measure_codec(const struct syn_reducer_options *options, siz
                                     syn_index_find(options->indices), count, size);
     struct syn_packet_about about = {.size = (uint32_t)size, .limit = (uint32_t)count};
     struct bench bench = {0};
+    struct syn_random random;
+    syn_random_start(&random, 1, 0);
     enum syn_status status = open_bench(&bench, count, bound, repeats);
     if (status == SYN_OK)
-        fill(&bench.list, size, count);
+        syn_sample_list(&random, size, count, &bench.list);
     for (size_t i = 0; i < repeats && status == SYN_OK; i++)
         status = time_once(&bench, options, &about, i, result);
     if (status == SYN_OK) {

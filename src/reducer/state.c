@@ -84,6 +84,22 @@ static enum syn_status check_number(const char *what, uint64_t got, uint64_t exp
                     (unsigned long long)got, (unsigned long long)expected);
 }
 
+/* What each bucket's selection remembers is above 0, and 0 where it remembers nothing. */
+static enum syn_status check_memory(const struct syn_reducer *reducer, const uint8_t *at)
+{
+    for (size_t i = 0; i < reducer->bucket_count; i++, at += sizeof(float)) {
+        float value;
+        uint32_t bits;
+        memcpy(&value, at, sizeof value);
+        memcpy(&bits, at, sizeof bits);
+        if (reducer->select_type->restore ? !(value > 0) : bits != 0)
+            return syn_fail(SYN_FORMAT,
+                            "saved state: the threshold of bucket %zu is %g; expected %s", i,
+                            (double)value, reducer->select_type->restore ? "more than 0" : "0");
+    }
+    return SYN_OK;
+}
+
 static enum syn_status check_bytes(const struct syn_reducer *reducer, const uint8_t *bytes,
                                    size_t count)
 {
@@ -110,7 +126,7 @@ static enum syn_status check_bytes(const struct syn_reducer *reducer, const uint
             return syn_fail(SYN_FORMAT, "saved state: value %zu is not finite",
                             ((size_t)(at - bytes) - sizeof head) / sizeof value);
     }
-    return SYN_OK;
+    return check_memory(reducer, bytes + sizeof head);
 }
 
 enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes, size_t count)

@@ -49,8 +49,8 @@ struct syn_select_type {
     /* A magnitude that every pick of the last pass reaches; above 0 if there was any. */
     float (*threshold)(const void *state);
 
-    /* (optional) What the next pass will depend on beside its sums, and taking that on again, after
-     * a failed step or from a file. Without them it depends on nothing else. */
+    /* (optional) What the next pass will depend on beside its sums, above 0, and taking that on
+     * again, after a failed step or from a file. Without them it depends on nothing else. */
     float (*remember)(const void *state);
     void (*restore)(void *state, float remembered);
 

@@ -131,6 +131,14 @@ enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layou
     return status;
 }
 
+static size_t count_misplaced(const struct syn_merged *merged)
+{
+    size_t misplaced = 0;
+    for (size_t i = 0; i < merged->count && !merged->dense; i++)
+        misplaced += merged->value[i] == 0 || (i > 0 && merged->index[i] <= merged->index[i - 1]);
+    return misplaced;
+}
+
 static enum syn_status one_step(const struct scenario *scenario, struct syn_reducer *reducer,
                                 size_t rank, size_t number, float *gradient, float *dense,
                                 struct report *report)
@@ -148,6 +156,9 @@ static enum syn_status one_step(const struct scenario *scenario, struct syn_redu
     syn_merged_to_dense(&merged, dense, report->size);
     report->hash = syn_hash(report->hash, dense, report->size * sizeof *dense);
     report->bytes_out += merged.cost.bytes_out;
+    report->bytes_in += merged.cost.bytes_in;
+    report->taken_back += merged.cost.taken_back;
+    report->misplaced += count_misplaced(&merged);
     if (merged.cost.selected > report->most_selected)
         report->most_selected = (size_t)merged.cost.selected;
     for (size_t i = 0; i < report->size; i++) {

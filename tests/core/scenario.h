@@ -30,8 +30,11 @@ struct report {
     double *handed;     /* [size] scale * all gradients of this worker */
     double *applied;    /* [size] all sums delivered */
     float *residual;    /* [size] what is left; zeros if nothing is kept */
-    uint64_t bytes_out; /* over all steps */
+    uint64_t bytes_out; /* over all steps, likewise the next two */
+    uint64_t bytes_in;
+    uint64_t taken_back;
     size_t most_selected;
+    size_t misplaced; /* entries of sums that are zero or do not follow the one before */
 };
 
 /* Every scenario that contract tests run; ends with one without a name. */

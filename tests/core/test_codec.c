@@ -93,6 +93,28 @@ static void every_form_gives_back_what_the_sender_kept(void **state)
     close_bag(&bag);
 }
 
+/* The example of docs/formats.md. */
+static void the_bytes_of_a_packet_are_these(void **state)
+{
+    (void)state;
+    static const uint8_t expected[] = {
+        0x53, 0x59, 0x4e, 0x31, 0x02, 0x00, 0x04, 0x00, 0x07, 0x00, 0x00, 0x00, 0x02, 0x00,
+        0x00, 0x00, 0x64, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x3f, 0x0f, 0x00, 0x00, 0x00, 0x7c, 0x6e, 0x4a, 0x44, 0x00, 0x00,
+        0x80, 0x3f, 0x00, 0x00, 0x00, 0xc0, 0x00, 0x00, 0x00, 0x3f, 0xa7, 0x81, 0x08};
+    static const float values[] = {1, -2, 0.5F};
+    struct bag bag = open_bag(100, 5);
+    bag.about.sequence = 7;
+    memcpy(bag.list.index, (uint32_t[]){3, 10, 99}, 12);
+    memcpy(bag.list.value, values, sizeof values);
+    bag.list.count = 3;
+    size_t bytes =
+        syn_packet_encode(&bag.about, syn_value_find("f32"), NULL, 0.5F, &bag.list, bag.packet);
+    assert_int_equal(bytes, sizeof expected);
+    assert_memory_equal(bag.packet, expected, sizeof expected);
+    close_bag(&bag);
+}
+
 static void signs_keep_the_sign_and_send_the_scale(void **state)
 {
     (void)state;
@@ -233,6 +255,29 @@ static void shuffled_duplicated_or_far_indices_are_refused(void **state)
     close_bag(&bag);
 }
 
+static void bits_beyond_the_last_are_refused(void **state)
+{
+    (void)state;
+    struct bag bag = open_bag(100, 5);
+    struct syn_packet_content content;
+    memcpy(bag.list.index, (uint32_t[]){3, 10, 99}, 12);
+    bag.list.count = 3;
+    /* Rice: 20 bits in 3 bytes. A map: 100 bits in 13 bytes, with bit 101 in the place of bit
+     * 99. */
+    size_t bytes = encode(&bag, syn_value_find("f32"), syn_index_find("rice"));
+    assert_int_equal(bytes, SYN_PACKET_HEAD + 12 + 3);
+    bag.packet[bytes - 1] |= 0x10;
+    reseal(bag.packet, bytes);
+    assert_status(SYN_FORMAT, decode(&bag, bytes, &content));
+    bytes = encode(&bag, syn_value_find("f32"), syn_index_find("bitmap"));
+    assert_int_equal(bag.packet[bytes - 1], 0x08);
+    bag.packet[bytes - 1] = 0x20;
+    reseal(bag.packet, bytes);
+    assert_status(SYN_FORMAT, decode(&bag, bytes, &content));
+    assert_non_null(strstr(syn_error_text(), "index 101"));
+    close_bag(&bag);
+}
+
 static void values_that_are_not_finite_are_refused(void **state)
 {
     (void)state;
@@ -271,6 +316,35 @@ static void a_packet_of_another_step_bucket_or_size_is_refused(void **state)
     close_bag(&bag);
 }
 
+static void more_entries_than_the_limit_are_refused(void **state)
+{
+    (void)state;
+    struct bag bag = open_bag(300, 300);
+    struct syn_packet_content content;
+    fill(&bag, 100, 1);
+    for (size_t x = 0; x < 3; x++) {
+        size_t bytes = encode(&bag, syn_value_find("f32"), syn_index_row(x));
+        bag.about.limit = (uint32_t)bag.list.count - 1;
+        memcpy(bag.packet + 20, &bag.about.limit, 4);
+        reseal(bag.packet, bytes);
+        assert_status(SYN_FORMAT, decode(&bag, bytes, &content));
+        assert_non_null(strstr(syn_error_text(), "at most"));
+        bag.about.limit = 300;
+    }
+    close_bag(&bag);
+}
+
+static void poison_beyond_the_bucket_is_refused(void **state)
+{
+    (void)state;
+    struct bag bag = open_bag(300, 300);
+    struct syn_packet_content content;
+    size_t bytes = syn_packet_poison(&bag.about, 300, bag.packet);
+    assert_status(SYN_FORMAT, decode(&bag, bytes, &content));
+    assert_false(content.is_poison);
+    close_bag(&bag);
+}
+
 static void poison_travels_with_its_entry(void **state)
 {
     (void)state;
@@ -288,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_gives_back_what_the_sender_kept),
+        cmocka_unit_test(the_bytes_of_a_packet_are_these),
         cmocka_unit_test(signs_keep_the_sign_and_send_the_scale),
         cmocka_unit_test(the_smallest_form_is_chosen),
         cmocka_unit_test(rice_codes_come_close_to_the_entropy),
@@ -295,8 +370,11 @@ int main(void)
         cmocka_unit_test(a_flipped_bit_anywhere_is_found),
         cmocka_unit_test(truncated_and_oversized_packets_are_refused),
         cmocka_unit_test(shuffled_duplicated_or_far_indices_are_refused),
+        cmocka_unit_test(bits_beyond_the_last_are_refused),
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(a_packet_of_another_step_bucket_or_size_is_refused),
+        cmocka_unit_test(more_entries_than_the_limit_are_refused),
+        cmocka_unit_test(poison_beyond_the_bucket_is_refused),
         cmocka_unit_test(poison_travels_with_its_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

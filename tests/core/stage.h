@@ -1,0 +1,48 @@
+/* What the workers of a test of the reducer share: the options they open with, what each of them
+ * found, and the few calls that every such test makes. Workers must not use cmocka's assertions,
+ * which may only fail on the main thread; so they leave what they find here. */
+#ifndef SYN_TEST_STAGE_H
+#define SYN_TEST_STAGE_H
+
+#include <stdbool.h>
+
+#include <syncopate/reducer.h>
+
+#include "scenario.h"
+#include "team.h"
+
+/* Floats in the layout of a stage: tensors t0, t1, t2 of 400, 300 and 200. */
+enum { STAGE_SIZE = 900 };
+
+struct stage {
+    struct syn_reducer_options options;
+    const size_t *tensors;
+    size_t odd_one;                 /* the worker that behaves differently */
+    float bad;                      /* what it puts into its gradient */
+    enum syn_status got[TEAM_MOST]; /* of the call under test */
+    char cause[TEAM_MOST][512];
+    bool holds[TEAM_MOST];    /* the promise under test, as each worker saw it */
+    uint64_t hash[TEAM_MOST]; /* of what each worker got */
+    double handed
+        [TEAM_MOST]; /* the sum of all entries handed over, applied, and left in the residual */
+    double applied[TEAM_MOST];
+    double left[TEAM_MOST];
+};
+
+/* With the options of a recipe, at a density of 0.05, and worker 1 as the odd one. */
+struct stage stage_for(const char *recipe);
+
+/* Open as the stage says. */
+enum syn_status stage_open(const struct stage *stage, struct syn_group *group,
+                           struct syn_reducer **reducer);
+
+/* A whole step.
+ *   step  NULL: as the options say
+ *   sum   [STAGE_SIZE], set on success only */
+enum syn_status stage_step(struct syn_reducer *reducer, const float *gradient,
+                           const struct syn_step *step, float *sum);
+
+/* Keep a worker's status with its cause. */
+void stage_note(struct stage *stage, size_t rank, enum syn_status status);
+
+#endif

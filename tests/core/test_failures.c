@@ -1,0 +1,302 @@
+/* When a step fails: everybody hears of it, with its cause, and it leaves nothing behind. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "stage.h"
+
+enum { SIZE = STAGE_SIZE };
+
+static const char *const recipes[] = {"ssgd", "topk", "gtopk", "strom"};
+enum { RECIPES = 4 };
+
+/* Begin as many steps as may be under way, the first of them with something bad on the odd worker;
+ * wait for that one, which fails. */
+static enum syn_status fail_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+{
+    static _Thread_local float gradients[16][SIZE];
+    struct syn_ticket tickets[16];
+    struct syn_merged merged;
+    enum syn_status status = SYN_OK;
+    for (size_t i = 0; i < stage->options.depth && status == SYN_OK; i++) {
+        scenario_gradient(RANDOM, rank, 90 + i, gradients[i], SIZE);
+        if (rank == stage->odd_one && i == 0)
+            gradients[i][450] = stage->bad;
+        status = syn_reducer_begin(reducer, gradients[i], NULL, &tickets[i]);
+    }
+    if (status != SYN_OK)
+        return status;
+    status = syn_reducer_wait(reducer, tickets[0], &merged);
+    stage_note(stage, rank, status);
+    for (size_t i = 1; i < stage->options.depth; i++) /* the others are dropped with it */
+        if (syn_reducer_wait(reducer, tickets[i], &merged) != SYN_INVALID)
+            stage->got[rank] = SYN_OK;
+    return SYN_OK;
+}
+
+/* Three steps, then steps that fail if there is something bad, then three more. The hash is of the
+ * good ones. */
+static void step_on_something_bad(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE];
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    stage->holds[rank] = true;
+    for (size_t i = 0; i < 6; i++) {
+        if (i == 3 && stage->bad != 0)
+            stage->holds[rank] &= fail_steps(stage, reducer, rank) == SYN_OK;
+        scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        stage->holds[rank] &= stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+        stage->hash[rank] = syn_hash(stage->hash[rank], sum, sizeof sum);
+        if (syn_reducer_residual(reducer))
+            stage->hash[rank] =
+                syn_hash(stage->hash[rank], syn_reducer_residual(reducer), sizeof sum);
+    }
+    syn_reducer_close(reducer);
+}
+
+static void assert_failed_without_trace(struct stage *stage, size_t workers)
+{
+    struct stage untouched = *stage;
+    untouched.bad = 0;
+    team_run(workers, 20000, step_on_something_bad, &untouched);
+    team_run(workers, 20000, step_on_something_bad, stage);
+    for (size_t w = 0; w < workers; w++) {
+        assert_int_equal(untouched.got[w], SYN_OK);
+        assert_int_equal(stage->got[w], SYN_NONFINITE);
+        assert_non_null(strstr(stage->cause[w], "\"t1\", entry 50"));
+        assert_true(stage->holds[w]);
+        assert_true(stage->hash[w] == untouched.hash[w]);
+    }
+}
+
+static void a_gradient_that_is_not_finite_fails_everywhere_and_leaves_no_trace(void **state)
+{
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    static const size_t teams[] = {2, 3, 5, 8};
+    for (int r = 0; r < RECIPES; r++)
+        for (int b = 0; b < 3; b++)
+            for (size_t depth = 1; depth <= 3; depth += 2) {
+                struct stage stage = stage_for(recipes[r]);
+                stage.bad = bad[b];
+                stage.options.depth = depth;
+                stage.options.bucket_bytes = b == 1 ? 1000 : 0;
+                assert_failed_without_trace(&stage, teams[(r + b) % 4]);
+            }
+}
+
+/* Every worker has another bad entry, the last worker the first. */
+static void all_step_on_something_bad(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE];
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
+    gradient[400 + 10 * (syn_group_size(group) - 1 - rank)] = NAN;
+    stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
+    syn_reducer_close(reducer);
+}
+
+static void of_several_bad_entries_all_name_the_first(void **state)
+{
+    (void)state;
+    static const size_t teams[] = {1, 2, 3, 5, 8};
+    for (int r = 0; r < RECIPES; r++)
+        for (int t = 0; t < 5; t++) {
+            struct stage stage = stage_for(recipes[r]);
+            team_run(teams[t], 20000, all_step_on_something_bad, &stage);
+            for (size_t w = 0; w < teams[t]; w++) {
+                assert_int_equal(stage.got[w], SYN_NONFINITE);
+                assert_non_null(strstr(stage.cause[w], "\"t1\", entry 0"));
+            }
+        }
+}
+
+/* Finite gradients whose sum over the workers is not. */
+static void add_up_to_infinity(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE] = {[0] = 1, [430] = 3e38F};
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
+    gradient[430] = 1;
+    stage->holds[rank] = stage_step(reducer, gradient, NULL, sum) == SYN_OK &&
+                         sum[430] == (float)syn_group_size(group);
+    syn_reducer_close(reducer);
+}
+
+static void sums_beyond_the_range_of_floats_fail_everywhere(void **state)
+{
+    (void)state;
+    static const char *const exchanges[] = {"ring", "allgather", "gtopk", "gtopk-tree"};
+    static const size_t teams[] = {2, 3, 4, 5};
+    for (int e = 0; e < 4; e++)
+        for (int t = 0; t < 4; t++) {
+            struct stage stage = stage_for(e == 0 ? "ssgd" : "topk");
+            stage.options.exchange = exchanges[e];
+            team_run(teams[t], 20000, add_up_to_infinity, &stage);
+            for (size_t w = 0; w < teams[t]; w++) {
+                assert_int_equal(stage.got[w], SYN_NONFINITE);
+                assert_non_null(strstr(stage.cause[w], "\"t1\", entry 30"));
+                assert_true(stage.holds[w]);
+            }
+        }
+}
+
+/* One entry a step is sent; the other large one waits, and grows beyond the range. */
+static void wait_until_infinity(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE] = {[7] = 3.1e38F, [450] = 3e38F};
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    stage->holds[rank] = stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+    stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
+    syn_reducer_close(reducer);
+}
+
+static void a_residual_beyond_the_range_of_floats_is_named(void **state)
+{
+    (void)state;
+    for (int r = 1; r < 3; r++) {
+        struct stage stage = stage_for(recipes[r]);
+        stage.options.density = 0;
+        stage.options.residual_momentum = 0;
+        team_run(1, 20000, wait_until_infinity, &stage);
+        assert_true(stage.holds[0]);
+        assert_int_equal(stage.got[0], SYN_NONFINITE);
+        assert_non_null(strstr(stage.cause[0], "\"t1\", entry 50"));
+    }
+}
+
+static void fail_in_the_second_step(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE];
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
+    stage->holds[rank] = stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+    if (rank != stage->odd_one) { /* twice: the failure is final */
+        stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
+        stage->holds[rank] &= stage_step(reducer, gradient, NULL, sum) != SYN_OK;
+    }
+    syn_reducer_close(reducer);
+}
+
+static void a_worker_that_stops_is_named_by_all_others(void **state)
+{
+    (void)state;
+    for (int r = 0; r < RECIPES; r++) {
+        struct stage stage = stage_for(recipes[r]);
+        team_run(5, 200, fail_in_the_second_step, &stage);
+        for (size_t w = 0; w < 5; w++) {
+            assert_true(stage.holds[w]);
+            if (w == stage.odd_one)
+                continue;
+            assert_int_equal(stage.got[w], SYN_TIMEOUT);
+            assert_non_null(strstr(stage.cause[w], "worker 1"));
+        }
+    }
+}
+
+/* The odd worker closes when only the last of its tensors is ready. */
+static void close_in_the_middle(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    struct syn_ticket ticket;
+    float gradient[SIZE];
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
+    if (rank == stage->odd_one) {
+        syn_reducer_start(reducer, gradient, NULL, &ticket);
+        syn_reducer_ready(reducer, 2);
+    } else {
+        stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
+    }
+    syn_reducer_close(reducer);
+}
+
+static void closing_in_the_middle_of_a_step_is_told_to_the_others(void **state)
+{
+    (void)state;
+    for (int r = 0; r < RECIPES; r++) {
+        struct stage stage = stage_for(recipes[r]);
+        stage.options.bucket_bytes = 100;
+        team_run(3, 20000, close_in_the_middle, &stage);
+        for (size_t w = 0; w < 3; w += 2) {
+            assert_int_equal(stage.got[w], SYN_PEER);
+            assert_non_null(strstr(stage.cause[w], "worker 1 failed: closed"));
+        }
+    }
+}
+
+/* The odd worker asks for another density, against the contract. */
+static void step_differently(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE];
+    float sum[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    struct syn_step step = syn_reducer_step(reducer);
+    step.density = rank == stage->odd_one ? 0.01 : 0.05;
+    scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
+    stage_note(stage, rank, stage_step(reducer, gradient, &step, sum));
+    syn_reducer_close(reducer);
+}
+
+static void a_step_that_differs_between_workers_is_found_and_told(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("gtopk");
+    team_run(3, 20000, step_differently, &stage);
+    /* Workers 0 and 1 see each other's packets; worker 2 waits for worker 0's result. */
+    for (size_t w = 0; w < 2; w++) {
+        assert_true(stage.got[w] == SYN_FORMAT || stage.got[w] == SYN_PEER);
+        assert_non_null(strstr(stage.cause[w], "limit is"));
+    }
+    assert_int_equal(stage.got[2], SYN_PEER);
+    assert_non_null(strstr(stage.cause[2], "limit is"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gradient_that_is_not_finite_fails_everywhere_and_leaves_no_trace),
+        cmocka_unit_test(of_several_bad_entries_all_name_the_first),
+        cmocka_unit_test(sums_beyond_the_range_of_floats_fail_everywhere),
+        cmocka_unit_test(a_residual_beyond_the_range_of_floats_is_named),
+        cmocka_unit_test(a_worker_that_stops_is_named_by_all_others),
+        cmocka_unit_test(closing_in_the_middle_of_a_step_is_told_to_the_others),
+        cmocka_unit_test(a_step_that_differs_between_workers_is_found_and_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

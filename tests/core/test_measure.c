@@ -1,0 +1,133 @@
+/* What measures say of the bytes and entries, which do not depend on the machine; times are for
+ * people. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <syncopate/measure.h>
+#include <syncopate/recipe.h>
+
+#include "exchange/exchange.h"
+#include "team.h"
+
+static const size_t team_sizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
+
+enum { SIZE = 4001 };
+
+struct stage {
+    struct syn_reducer_options options;
+    size_t size;
+    enum syn_status status[TEAM_MOST];
+    struct syn_exchange_measure got[TEAM_MOST];
+};
+
+static struct stage stage_for(const char *recipe)
+{
+    struct stage stage = {.size = SIZE};
+    syn_reducer_defaults(&stage.options);
+    assert_ok(syn_recipe_apply(recipe, &stage.options));
+    stage.options.indices = "raw"; /* so that every list of k entries has the same size */
+    stage.options.density = 0.02;
+    return stage;
+}
+
+static void measure(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    stage->status[rank] =
+        syn_measure_exchange(group, &stage->options, stage->size, 2, &stage->got[rank]);
+}
+
+static void assert_bytes_are_theory(struct stage *stage, size_t workers)
+{
+    team_run(workers, 20000, measure, stage);
+    for (size_t w = 0; w < workers; w++) {
+        assert_int_equal(stage->status[w], SYN_OK);
+        assert_memory_equal(&stage->got[w], &stage->got[0], sizeof stage->got[0]);
+    }
+    /* The ring's chunks differ by a float; a merge may cancel an entry. */
+    double bound = stage->got[0].bytes_bound;
+    double off = fabs((double)stage->got[0].bytes_max - bound);
+    if (off > 8 * (double)workers)
+        fail_msg("%s with %zu workers sends %llu bytes; theory says %g", stage->options.exchange,
+                 workers, (unsigned long long)stage->got[0].bytes_max, bound);
+}
+
+static void every_exchange_sends_what_theory_says(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof team_sizes / sizeof team_sizes[0]; t++)
+        for (size_t i = 0; syn_exchange_row(i); i++) {
+            struct stage stage = stage_for(syn_exchange_row(i)->is_dense ? "ssgd" : "topk");
+            stage.options.exchange = syn_exchange_row(i)->part.name;
+            assert_bytes_are_theory(&stage, team_sizes[t]);
+            assert_int_equal(stage.got[0].count, syn_exchange_row(i)->is_dense ? SIZE : SIZE / 50);
+        }
+}
+
+static void halves_halve_the_bytes_of_theory_too(void **state)
+{
+    (void)state;
+    struct stage whole = stage_for("ssgd");
+    struct stage half = stage_for("ssgd");
+    half.options.values = "f16";
+    half.options.residual = "feedback";
+    assert_bytes_are_theory(&whole, 4);
+    assert_bytes_are_theory(&half, 4);
+    assert_true(half.got[0].bytes_bound == whole.got[0].bytes_bound / 2);
+}
+
+static void nothing_is_not_measured(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("gtopk");
+    struct syn_select_measure select;
+    struct syn_codec_measure codec;
+    stage.size = 0;
+    team_run(1, 1000, measure, &stage);
+    assert_int_equal(stage.status[0], SYN_INVALID);
+    assert_status(SYN_INVALID, syn_measure_select(&stage.options, 0, 1, &select));
+    assert_status(SYN_INVALID, syn_measure_select(&stage.options, 1, 0, &select));
+    assert_status(SYN_INVALID, syn_measure_codec(&stage.options, 0, 1, &codec));
+    stage.options.residual = "none";
+    stage.size = 1;
+    team_run(1, 1000, measure, &stage);
+    assert_int_equal(stage.status[0], SYN_INVALID);
+}
+
+static void codes_are_measured_with_their_entropy(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("topk");
+    struct syn_codec_measure got;
+    stage.options.indices = "auto";
+    stage.options.density = 0.001;
+    assert_ok(syn_measure_codec(&stage.options, 1000000, 1, &got));
+    assert_int_equal(got.count, 1000);
+    assert_string_equal(got.indices, "rice");
+    assert_true(fabs(got.entropy_bits - 11.40) < 0.01);
+    assert_true(got.bits_per_index > got.entropy_bits);
+    assert_true(got.bits_per_index < 1.02 * got.entropy_bits);
+}
+
+static void as_many_are_picked_as_the_density_says(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("gtopk");
+    struct syn_select_measure got;
+    assert_ok(syn_measure_select(&stage.options, SIZE, 2, &got));
+    assert_int_equal(got.picked, SIZE / 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_exchange_sends_what_theory_says),
+        cmocka_unit_test(halves_halve_the_bytes_of_theory_too),
+        cmocka_unit_test(nothing_is_not_measured),
+        cmocka_unit_test(codes_are_measured_with_their_entropy),
+        cmocka_unit_test(as_many_are_picked_as_the_density_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

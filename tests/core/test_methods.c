@@ -1,0 +1,253 @@
+/* Each method does what its formula says, entry by entry, against plain loops. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+#include "tensor/kernels.h"
+
+enum { SIZE = STAGE_SIZE, MOST_WORKERS = 8 };
+
+/* corrected: u = mu*u + g; v += u; the largest of v goes; u and v are zero where it went. */
+static void follow_corrected(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    static float gradient[SIZE], sum[SIZE];
+    static double u[SIZE], v[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    bool holds = true;
+    for (size_t i = 0; i < 10; i++) {
+        scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+        for (size_t e = 0; e < SIZE; e++) {
+            u[e] = 0.9F * u[e] + (double)gradient[e];
+            v[e] += u[e];
+            if (sum[e] != 0) {
+                holds = holds && fabs((double)sum[e] - v[e]) < 1e-5 * fabs(v[e]);
+                u[e] = v[e] = 0;
+            }
+            holds = holds && fabs((double)syn_reducer_residual(reducer)[e] - v[e]) < 1e-4;
+        }
+    }
+    stage->holds[rank] = holds;
+    syn_reducer_close(reducer);
+}
+
+static void corrected_momentum_follows_its_formula(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("gtopk");
+    team_run(1, 2000, follow_corrected, &stage);
+    assert_true(stage.holds[0]);
+}
+
+/* The threshold's rule: from the density of a step to the tau of the next. */
+static float next_tau(const struct syn_reducer_options *options, float tau, size_t sent)
+{
+    float density = (float)sent / SIZE;
+    if (strcmp(options->threshold_mode, "band") == 0) {
+        if (density > (float)options->threshold_high)
+            return tau / powf(0.5F, 1 / 20.0F);
+        return density < (float)options->threshold_low ? tau * powf(0.5F, 1 / 20.0F) : tau;
+    }
+    if (strcmp(options->threshold_mode, "target") == 0) {
+        float factor = powf(density / (float)options->density, 0.25F);
+        return tau * fminf(fmaxf(factor, 0.5F), 2.0F);
+    }
+    return tau;
+}
+
+/* strom: r += s*g; where |r| >= tau, tau goes with r's sign and leaves r. */
+static void follow_strom(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    float gradient[SIZE], r[SIZE] = {0};
+    float tau = (float)stage->options.threshold;
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    struct syn_step step = syn_reducer_step(reducer);
+    bool holds = true;
+    step.scale = 0.125F;
+    for (size_t i = 0; i < 30 && holds; i++) {
+        struct syn_ticket ticket;
+        struct syn_merged merged;
+        size_t sent = 0;
+        scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        holds = syn_reducer_begin(reducer, gradient, &step, &ticket) == SYN_OK &&
+                syn_reducer_wait(reducer, ticket, &merged) == SYN_OK &&
+                fabs(merged.cost.threshold / (double)tau - 1) < 1e-5;
+        tau = (float)merged.cost.threshold;
+        for (size_t e = 0; e < SIZE && holds; e++) {
+            r[e] += step.scale * gradient[e];
+            if (fabsf(r[e]) >= tau) {
+                holds = sent < merged.count && merged.index[sent] == e &&
+                        merged.value[sent] == copysignf(tau, r[e]);
+                r[e] -= copysignf(tau, r[e]);
+                sent++;
+            }
+            holds = holds && syn_reducer_residual(reducer)[e] == r[e];
+        }
+        holds = holds && sent == merged.count;
+        tau = next_tau(&stage->options, tau, sent);
+    }
+    stage->holds[rank] = holds;
+    syn_reducer_close(reducer);
+}
+
+static void strom_follows_its_formula_in_every_mode(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"fixed", "band", "target"};
+    static const double thresholds[] = {0.2, 0.5, 2};
+    for (int m = 0; m < 3; m++)
+        for (int t = 0; t < 3; t++) {
+            struct stage stage = stage_for("strom");
+            stage.options.threshold_mode = modes[m];
+            stage.options.threshold = thresholds[t];
+            stage.options.density_max = 1;
+            stage.options.threshold_low = 0.02;
+            stage.options.threshold_high = 0.1;
+            team_run(1, 2000, follow_strom, &stage);
+            if (!stage.holds[0])
+                fail_msg("mode %s, tau %g", modes[m], thresholds[t]);
+        }
+}
+
+/* Zero all but the k largest magnitudes, ties to the smaller index: plain, by picking the largest k
+ * times. */
+static void keep_largest(float *x, size_t k)
+{
+    float kept[SIZE] = {0};
+    for (size_t i = 0; i < k; i++) {
+        size_t best = 0;
+        for (size_t e = 1; e < SIZE; e++)
+            if (fabsf(x[e]) > fabsf(x[best]))
+                best = e;
+        if (x[best] == 0)
+            break;
+        kept[best] = x[best];
+        x[best] = 0;
+    }
+    memcpy(x, kept, sizeof kept);
+}
+
+struct merging {
+    struct stage stage;
+    enum gradients gradients;
+    float sums[MOST_WORKERS][SIZE];
+};
+
+static void merge_once(struct syn_group *group, size_t rank, void *context)
+{
+    struct merging *merging = context;
+    struct stage *stage = &merging->stage;
+    struct syn_reducer *reducer;
+    float gradient[SIZE];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    if (stage->got[rank] != SYN_OK)
+        return;
+    scenario_gradient(merging->gradients, rank, 0, gradient, SIZE);
+    stage_note(stage, rank, stage_step(reducer, gradient, NULL, merging->sums[rank]));
+    syn_reducer_close(reducer);
+}
+
+/* Every worker's list, and then every merge, cut to the k largest. */
+static void merge_plainly(enum gradients kind, size_t workers, size_t k, float lists[][SIZE])
+{
+    for (size_t w = 0; w < workers; w++) {
+        scenario_gradient(kind, w, 0, lists[w], SIZE);
+        keep_largest(lists[w], k);
+    }
+    for (size_t bit = 1; bit < workers; bit *= 2)
+        for (size_t w = 0; w + bit < workers; w += 2 * bit) {
+            for (size_t e = 0; e < SIZE; e++)
+                lists[w][e] += lists[w + bit][e];
+            keep_largest(lists[w], k);
+        }
+}
+
+static void gtopk_is_what_plain_merging_gives(void **state)
+{
+    (void)state;
+    static const char *const exchanges[] = {"gtopk", "gtopk-tree"};
+    static const enum gradients kinds[] = {RANDOM, EQUAL, TINY_INTEGERS};
+    static struct merging merging;
+    static float lists[MOST_WORKERS][SIZE];
+    for (size_t workers = 1; workers <= MOST_WORKERS; workers *= 2)
+        for (int e = 0; e < 2; e++)
+            for (int g = 0; g < 3; g++) {
+                merging = (struct merging){.stage = stage_for("gtopk"), .gradients = kinds[g]};
+                merging.stage.options.exchange = exchanges[e];
+                team_run(workers, 20000, merge_once, &merging);
+                merge_plainly(kinds[g], workers, SIZE / 20, lists);
+                for (size_t w = 0; w < workers; w++) {
+                    assert_int_equal(merging.stage.got[w], SYN_OK);
+                    for (size_t i = 0; i < SIZE; i++)
+                        if (merging.sums[w][i] != lists[0][i])
+                            fail_msg(
+                                "%s, %zu workers, gradients %d: worker %zu has %g at %zu, not %g",
+                                exchanges[e], workers, g, w, (double)merging.sums[w][i], i,
+                                (double)lists[0][i]);
+                }
+            }
+}
+
+struct account {
+    struct scenario scenario;
+    struct report reports[MOST_WORKERS];
+};
+
+static void keep_account(struct syn_group *group, size_t rank, void *context)
+{
+    struct account *account = context;
+    scenario_play(&account->scenario, group, &account->reports[rank]);
+}
+
+/* Who takes entries back, of four workers. */
+static void assert_takers(const char *exchange, const char *putback, const bool *takes)
+{
+    struct account account = {.scenario = {.name = putback,
+                                           .recipe = "gtopk",
+                                           .settings = {{"density", "0.02"},
+                                                        {"residual", "feedback"},
+                                                        {"exchange", exchange},
+                                                        {"putback", putback}}}};
+    team_run(4, 20000, keep_account, &account);
+    for (size_t w = 0; w < 4; w++) {
+        assert_int_equal(account.reports[w].status, SYN_OK);
+        if ((account.reports[w].taken_back > 0) != takes[w])
+            fail_msg("%s, putback %s: worker %zu takes back %llu entries", exchange, putback, w,
+                     (unsigned long long)account.reports[w].taken_back);
+        report_free(&account.reports[w]);
+    }
+}
+
+static void the_right_workers_take_back_what_merges_drop(void **state)
+{
+    (void)state;
+    static const bool lowest[] = {true, false, true, false};
+    static const bool all[] = {true, true, true, true};
+    assert_takers("gtopk", "merger", lowest);
+    assert_takers("gtopk-tree", "merger", lowest);
+    assert_takers("gtopk", "owner", all);
+    assert_takers("gtopk", "auto", all);
+    assert_takers("gtopk", "paper", all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(corrected_momentum_follows_its_formula),
+        cmocka_unit_test(strom_follows_its_formula_in_every_mode),
+        cmocka_unit_test(gtopk_is_what_plain_merging_gives),
+        cmocka_unit_test(the_right_workers_take_back_what_merges_drop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

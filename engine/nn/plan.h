@@ -127,7 +127,7 @@ struct plan {
  *   offsets  lent for the life of the plan, as graph and onednn */
 enum syn_status plan_make(const struct syn_graph *graph, struct onednn *onednn,
                           const size_t (*offsets)[MOST_TENSORS], const struct syn_layout *weights,
-                          struct plan_settings settings, struct plan **plan);
+                          struct plan_settings settings, struct plan **result);
 
 void plan_free(struct plan *plan);
 

@@ -129,6 +129,8 @@ enum syn_status syn_train_check(struct syn_train_options *options)
     SYN_TRY(syn_worker_check(&options->worker));
     SYN_TRY(syn_lr_check(options));
     if (options->threads == 0)
-        options->threads = cores() > options->workers ? cores() / options->workers : 1;
+        options->threads = cores() / (options->workers ? options->workers : 1);
+    if (options->threads == 0)
+        options->threads = 1;
     return SYN_OK;
 }

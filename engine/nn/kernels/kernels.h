@@ -30,8 +30,7 @@ struct winograd_shape {
 };
 
 /* Where a filter's values are: plain [output][input][kernel][kernel] for the forward pass; for the
- * data gradient, which is a convolution as well, outputs and inputs change places and the filter is
- * turned. */
+ * data gradient outputs and inputs change places. */
 struct winograd_filter {
     size_t inputs; /* without padding */
     size_t outputs;
@@ -39,23 +38,20 @@ struct winograd_filter {
     size_t output_stride;
     size_t kernel;
     size_t side;
-    bool turned; /* by 180 degrees */
 };
 
-struct winograd_epilogue {
-    const float *bias; /* [outputs], padded with zeros to a multiple of 8; may be NULL */
-    bool relu;
-    bool accumulate; /* add to what is there */
-};
-
+/* For tiles [begin, end) of all images.
+ *   filter  transformed
+ *   work    winograd_work() floats */
 struct winograd_kernels {
-    /* y = convolution of x, for tiles [begin, end) of all images
-     *   filter  transformed
-     *   work    winograd_work() floats */
+    /* y = convolution of x, plus bias [outputs] unless that is NULL, then max(0, y) if relu */
     void (*forward)(const struct winograd_shape *shape, const float *x, const float *filter,
-                    const struct winograd_epilogue *epilogue, float *y, float *work, size_t begin,
-                    size_t end);
-    /* filter += the gradient by the transformed filter, for tiles [begin, end) */
+                    const float *bias, bool relu, float *y, float *work, size_t begin, size_t end);
+    /* dx += the gradient by x; filter with inputs and outputs exchanged. Tiles of an image overlap,
+     * so ranges that run at the same time must not share an image. */
+    void (*data)(const struct winograd_shape *shape, const float *dy, const float *filter,
+                 float *dx, float *work, size_t begin, size_t end);
+    /* filter += the gradient by the transformed filter */
     void (*gradient)(const struct winograd_shape *shape, const float *x, const float *dy,
                      float *filter, float *work, size_t begin, size_t end);
 };
@@ -77,30 +73,50 @@ static inline size_t winograd_positions(size_t kernel, size_t side)
     return (side + kernel - 1) * (side + kernel - 1);
 }
 
-/* Sizes in floats. */
-
-/* A row of transformed inputs is a little longer than its values, and so is a position: powers of
- * two would all fall into the same few cache sets. */
-static inline size_t winograd_row(const struct winograd_shape *shape)
+/* Sizes in floats. A row of points is a little longer than its values, and so is a position: powers
+ * of two would all fall into the same few cache sets. */
+static inline size_t winograd_row(size_t channels)
 {
-    return shape->inputs + 8;
+    return channels + 8;
 }
 
-static inline size_t winograd_input_position(const struct winograd_shape *shape)
+/* A position of a block of tiles, in rows or in panels. */
+static inline size_t winograd_rows(size_t channels, size_t block)
 {
-    return shape->block * winograd_row(shape) + 16;
+    return block * winograd_row(channels) + 16;
 }
 
-static inline size_t winograd_output_position(const struct winograd_shape *shape)
+static inline size_t winograd_panels(size_t channels, size_t block)
 {
-    return shape->block * shape->outputs + 16;
+    return block * channels + 16;
 }
 
 static inline size_t winograd_work(const struct winograd_shape *shape)
 {
     return winograd_positions(shape->kernel, shape->side) *
-           (winograd_input_position(shape) + winograd_output_position(shape));
+           (winograd_rows(shape->inputs, shape->block) +
+            winograd_panels(shape->outputs, shape->block));
 }
+
+/* A convolution of images with few channels, in plain order. */
+struct few_inputs_shape {
+    size_t inputs;
+    size_t outputs; /* a multiple of 8 */
+    size_t height;  /* of the image with its padding */
+    size_t width;
+    size_t out_height;
+    size_t out_width;
+    size_t kernel;
+    size_t stride;
+};
+
+struct few_inputs_kernels {
+    /* sums [outputs / 8][inputs][kernel][kernel][8] += the gradient by the filters, for one image
+     *   image  [inputs][height][width]
+     *   dy     [outputs / 8][out_height][out_width][8] */
+    void (*gradient)(const struct few_inputs_shape *shape, const float *image, const float *dy,
+                     float *sums);
+};
 
 /* What happens value by value; arrays of count floats, a multiple of eight. Arrays may be the
  * same. */
@@ -163,6 +179,7 @@ struct nn_kernels {
     const char *winograd_name;
     const struct winograd_kernels *winograd;
     const struct winograd_filter_kernels *filter;
+    const struct few_inputs_kernels *few_inputs;
     const struct elementwise_kernels *elementwise;
     const struct softmax_kernels *softmax;
     const struct lstm_kernels *lstm;

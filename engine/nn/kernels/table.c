@@ -7,6 +7,7 @@
 
 extern const struct winograd_kernels SYN_KERNEL(syn_winograd);
 extern const struct winograd_filter_kernels SYN_KERNEL(syn_winograd_filter);
+extern const struct few_inputs_kernels SYN_KERNEL(syn_few_inputs);
 extern const struct elementwise_kernels SYN_KERNEL(syn_elementwise);
 extern const struct softmax_kernels SYN_KERNEL(syn_softmax);
 extern const struct lstm_kernels SYN_KERNEL(syn_lstm_cell);
@@ -17,6 +18,7 @@ const struct nn_kernels SYN_KERNEL(syn_nn_kernels) = {
     .winograd_name = "own_winograd:" SYN_TEXT(SYN_KERNEL_SET),
     .winograd = &SYN_KERNEL(syn_winograd),
     .filter = &SYN_KERNEL(syn_winograd_filter),
+    .few_inputs = &SYN_KERNEL(syn_few_inputs),
     .elementwise = &SYN_KERNEL(syn_elementwise),
     .softmax = &SYN_KERNEL(syn_softmax),
     .lstm = &SYN_KERNEL(syn_lstm_cell),

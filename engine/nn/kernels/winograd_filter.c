@@ -3,71 +3,62 @@
  *     U = G g G'          g [kernel][kernel], U [tile][tile]
  *     dg = G' dU G
  *
- * Row i of G is (1, a, a^2, ...) / n for the points a, with n = 1, 2, 2 for 0, 1, -1 of a tile of 4
- * and n = 4, -6, -6, 24, 24 for 0, 1, -1, 2, -2 of a tile of 6; the last row is (0, ..., 0, 1). */
+ * Row i of G is (1, p, p^2, ...) / n for the points p, with n = 1, 2, 2 for 0, 1, -1 of a tile
+ * of 4 and n = 1, -3/2, -3/2, 6, 6 for 0, A, -A, B, -B of a tile of 6; the last row is (0, ...,
+ * 0, 1). */
 #include "engine/nn/kernels/kernels.h"
-#include "engine/nn/kernels/lanes.h"
+#include "engine/nn/kernels/product.h"
+#include "engine/nn/kernels/winograd_points.h"
 
-#define TILE        6 /* the largest */
-#define PANEL       16
 #define MOST_KERNEL 5
 
 /* o = G g */
 SYN_INLINE void filter_points(const lanes *g, lanes *o, const size_t kernel, const size_t tile)
 {
-    lanes even1 = g[0] + g[2];
-    lanes odd1 = g[1];
+    o[0] = g[0];
     o[tile - 1] = g[kernel - 1];
     if (tile == 4) {
-        o[0] = g[0];
-        o[1] = (even1 + odd1) * 0.5f;
-        o[2] = (even1 - odd1) * 0.5f;
+        o[1] = (g[0] + g[2] + g[1]) * 0.5f;
+        o[2] = (g[0] + g[2] - g[1]) * 0.5f;
         return;
     }
-    lanes even2 = g[0] + 4.0f * g[2];
-    lanes odd2 = 2.0f * g[1];
+    lanes even1 = g[0] + 0.5f * g[2];
+    lanes odd1 = g[1];
+    lanes even2 = g[0] + 2.0f * g[2];
+    lanes odd2 = g[1];
     if (kernel == 5) {
-        even1 += g[4];
-        even2 += 16.0f * g[4];
-        odd1 += g[3];
-        odd2 += 8.0f * g[3];
+        even1 += 0.25f * g[4];
+        odd1 += 0.5f * g[3];
+        even2 += 4.0f * g[4];
+        odd2 += 2.0f * g[3];
     }
-    o[0] = g[0] * 0.25f;
-    o[1] = (even1 + odd1) * (-1.0f / 6);
-    o[2] = (even1 - odd1) * (-1.0f / 6);
-    o[3] = (even2 + odd2) * (1.0f / 24);
-    o[4] = (even2 - odd2) * (1.0f / 24);
+    o[1] = (even1 + A * odd1) * (-2.0f / 3);
+    o[2] = (even1 - A * odd1) * (-2.0f / 3);
+    o[3] = (even2 + B * odd2) * (1.0f / 6);
+    o[4] = (even2 - B * odd2) * (1.0f / 6);
 }
 
 /* g = G' o */
 SYN_INLINE void filter_values(const lanes *o, lanes *g, const size_t kernel, const size_t tile)
 {
-    const float weight = tile == 4 ? 0.5f : -1.0f / 6;
-    lanes even1 = (o[1] + o[2]) * weight;
-    lanes odd1 = (o[1] - o[2]) * weight;
-    g[1] = odd1;
-    g[2] = even1;
     if (tile == 4) {
-        g[0] = o[0] + even1;
-    } else {
-        lanes even2 = (o[3] + o[4]) * (1.0f / 24);
-        lanes odd2 = (o[3] - o[4]) * (1.0f / 24);
-        g[0] = o[0] * 0.25f + even1 + even2;
-        g[1] += 2.0f * odd2;
-        g[2] += 4.0f * even2;
-        if (kernel == 5) {
-            g[3] = odd1 + 8.0f * odd2;
-            g[4] = even1 + 16.0f * even2;
-        }
+        g[0] = o[0] + 0.5f * (o[1] + o[2]);
+        g[1] = 0.5f * (o[1] - o[2]);
+        g[2] = 0.5f * (o[1] + o[2]) + o[3];
+        return;
+    }
+    lanes even1 = (o[1] + o[2]) * (-2.0f / 3);
+    lanes odd1 = (o[1] - o[2]) * (-2.0f / 3 * A);
+    lanes even2 = (o[3] + o[4]) * (1.0f / 6);
+    lanes odd2 = (o[3] - o[4]) * (1.0f / 6 * B);
+    g[0] = o[0] + even1 + even2;
+    g[1] = odd1 + odd2;
+    g[2] = 0.5f * even1 + 2.0f * even2;
+    if (kernel == 5) {
+        g[3] = 0.5f * odd1 + 2.0f * odd2;
+        g[4] = 0.25f * even1 + 4.0f * even2;
     }
     g[kernel - 1] += o[tile - 1];
-}
-
-/* Index of tap (row, column), which is the opposite one in a turned filter. */
-static size_t tap(const struct winograd_filter *f, size_t row, size_t column)
-{
-    size_t index = row * f->kernel + column;
-    return f->turned ? f->kernel * f->kernel - 1 - index : index;
 }
 
 /* How many of the eight channels from first on there are. */
@@ -77,24 +68,35 @@ static size_t present(size_t channels, size_t first)
     return left < LANES ? left : LANES;
 }
 
+/* The filters of eight outputs for an input; zeros for channels that are only padding. */
+SYN_INLINE void find_eight(const struct winograd_filter *f, const float *plain, size_t input,
+                           size_t output, const float *from[LANES])
+{
+    static const float zeros[MOST_KERNEL * MOST_KERNEL];
+    size_t count = input < f->inputs ? present(f->outputs, output) : 0;
+    for (size_t k = 0; k < LANES; k++)
+        from[k] =
+            k < count ? plain + (output + k) * f->output_stride + input * f->input_stride : zeros;
+}
+
+SYN_INLINE lanes gather(const float *const from[LANES], size_t i)
+{
+    return (lanes){from[0][i], from[1][i], from[2][i], from[3][i],
+                   from[4][i], from[5][i], from[6][i], from[7][i]};
+}
+
 SYN_INLINE void transform_eight(const struct winograd_filter *f, const float *plain, size_t input,
                                 size_t output, float *to, size_t position, const size_t kernel,
                                 const size_t tile)
 {
-    float taps[MOST_KERNEL * MOST_KERNEL][LANES] = {{0}};
-    size_t count = input < f->inputs ? present(f->outputs, output) : 0;
-    for (size_t k = 0; k < count; k++) {
-        const float *from = plain + (output + k) * f->output_stride + input * f->input_stride;
-        for (size_t r = 0; r < kernel; r++)
-            for (size_t c = 0; c < kernel; c++)
-                taps[r * kernel + c][k] = from[tap(f, r, c)];
-    }
+    const float *from[LANES];
+    find_eight(f, plain, input, output, from);
     lanes half[TILE][MOST_KERNEL];
     for (size_t c = 0; c < kernel; c++) {
         lanes g[MOST_KERNEL];
         lanes o[TILE];
         for (size_t r = 0; r < kernel; r++)
-            g[r] = lanes_load(taps[r * kernel + c]);
+            g[r] = gather(from, r * kernel + c);
         filter_points(g, o, kernel, tile);
         for (size_t r = 0; r < tile; r++)
             half[r][c] = o[r];
@@ -147,8 +149,7 @@ static size_t padded(size_t channels)
 static size_t offset(size_t inputs, size_t outputs, size_t input, size_t output)
 {
     size_t panel = output / PANEL * PANEL;
-    size_t columns = outputs - panel < PANEL ? LANES : PANEL;
-    return panel * inputs + input * columns + (output - panel);
+    return panel * inputs + input * panel_width(outputs, panel) + (output - panel);
 }
 
 /* Panels, counted in units of sixteen outputs, are what cores share. */

@@ -1,7 +1,8 @@
-/* Convolution: what it is. How it is computed is in winograd.c and direct.c. */
+/* Convolution: what it is. How it is computed is in winograd.c, direct.c and few_inputs.c. */
 #include "engine/nn/layers/convolution.h"
 
 #include <math.h>
+#include <string.h>
 
 static size_t stride(const struct node *node)
 {
@@ -43,6 +44,39 @@ double convolution_gflop(const struct plan *plan, const struct node *node)
     struct syn_convolution c = node->options.convolution;
     double inputs = (double)(graph_from(plan->graph, node, 0)->channels * c.kernel * c.kernel);
     return 2e-9 * inputs * (double)plan_rows(plan, node) * (double)shape_values(&node->shape);
+}
+
+struct bias {
+    size_t images;
+    size_t padded; /* channels */
+    size_t pixels;
+    size_t outputs;
+};
+
+/* at: dy, gradient by the bias, sums */
+static enum syn_status run_bias(const struct kernel *kernel, void *const at[], struct call *call)
+{
+    const struct bias *b = kernel->state;
+    call->own->elementwise->channel_sums(at[0], b->images, b->padded, b->pixels, at[2]);
+    memcpy(at[1], at[2], b->outputs * sizeof(float));
+    return SYN_OK;
+}
+
+void convolution_backward_bias(struct plan *plan, const struct node *node)
+{
+    if (node->options.convolution.no_bias)
+        return;
+    struct bias state = {plan_rows(plan, node), padded_channels(node->shape.channels),
+                         node->shape.height * node->shape.width, node->shape.channels};
+    struct kernel kernel = {.node = node,
+                            .work = "backward bias",
+                            .implementation = plan->own->name,
+                            .run = run_bias,
+                            .places = {plan_gradient(plan, node),
+                                       plan_tensor_gradient(plan, node, CONVOLUTION_BIAS),
+                                       plan_buffer(plan, state.padded)},
+                            .place_count = 3};
+    plan_add(plan, &kernel, &state, sizeof state);
 }
 
 static void forward(struct plan *plan, const struct node *node)

@@ -1,5 +1,5 @@
-/* The two ways of a convolution: by Winograd's method, where the kernel is 3x3 or 5x5 with stride
- * 1, or by oneDNN's direct kernels. */
+/* The ways of a convolution: by Winograd's method, where the kernel is 3x3 or 5x5 with stride 1, or
+ * by oneDNN's direct kernels, with one of our own where those fail. */
 #ifndef SYN_NN_LAYERS_CONVOLUTION_H
 #define SYN_NN_LAYERS_CONVOLUTION_H
 
@@ -15,6 +15,12 @@ void winograd_backward(struct plan *plan, const struct node *node);
 
 void direct_forward(struct plan *plan, const struct node *node);
 void direct_backward(struct plan *plan, const struct node *node);
+
+/* The gradient by the weights, if the input is the caller's images. */
+void few_inputs_backward_weights(struct plan *plan, const struct node *node);
+
+/* The gradient by the bias, if there is one. */
+void convolution_backward_bias(struct plan *plan, const struct node *node);
 
 /* Billions of multiplications and additions of one pass by the direct method. */
 double convolution_gflop(const struct plan *plan, const struct node *node);

@@ -205,8 +205,23 @@ void direct_forward(struct plan *plan, const struct node *node)
                            onednn_blocked(plan, node), y);
 }
 
+/* Whether oneDNN can read the caller's images as they are; else our own kernel is faster. */
+static bool needs_own(struct plan *plan, const struct node *node, const struct geometry *g)
+{
+    if (native(plan, g->from) != PLAIN || g->from->shape.channels >= 8)
+        return false;
+    dnnl_primitive_desc_t found = describe_weights(plan, node, g, choices[0], false);
+    if (found)
+        dnnl_primitive_desc_destroy(found);
+    return !found;
+}
+
 static void backward_weights(struct plan *plan, const struct node *node, const struct geometry *g)
 {
+    if (needs_own(plan, node, g)) {
+        few_inputs_backward_weights(plan, node);
+        return;
+    }
     struct orders orders;
     dnnl_primitive_desc_t primitive = choose(plan, node, g, describe_weights, &orders);
     if (!primitive) {

@@ -63,16 +63,7 @@ static size_t best_block(const struct winograd_shape *s, size_t images)
     return block < all ? block : all;
 }
 
-static void finish_shape(struct state *s)
-{
-    s->shape.side = best_side(&s->shape);
-    s->shape.tiles = tiles(&s->shape, s->shape.side);
-    s->shape.block = best_block(&s->shape, s->images);
-    s->filter.kernel = s->shape.kernel;
-    s->filter.side = s->shape.side;
-}
-
-static struct state forward_state(const struct plan *plan, const struct node *node)
+static struct state describe(const struct plan *plan, const struct node *node)
 {
     const struct shape *from = graph_from(plan->graph, node, 0);
     struct syn_convolution c = node->options.convolution;
@@ -88,32 +79,12 @@ static struct state forward_state(const struct plan *plan, const struct node *no
                       .filter = {.inputs = from->channels,
                                  .outputs = node->shape.channels,
                                  .input_stride = area,
-                                 .output_stride = from->channels * area},
+                                 .output_stride = from->channels * area,
+                                 .kernel = c.kernel},
                       .images = plan_rows(plan, node)};
-    finish_shape(&s);
-    return s;
-}
-
-/* The gradient by the input is the convolution of the gradient by the output with the filter
- * turned. */
-static struct state data_state(const struct plan *plan, const struct node *node)
-{
-    struct state f = forward_state(plan, node);
-    struct state s = {.shape = {.inputs = f.shape.outputs,
-                                .outputs = f.shape.inputs,
-                                .height = f.shape.out_height,
-                                .width = f.shape.out_width,
-                                .out_height = f.shape.height,
-                                .out_width = f.shape.width,
-                                .kernel = f.shape.kernel,
-                                .padding = f.shape.kernel - 1 - f.shape.padding},
-                      .filter = {.inputs = f.filter.outputs,
-                                 .outputs = f.filter.inputs,
-                                 .input_stride = f.filter.output_stride,
-                                 .output_stride = f.filter.input_stride,
-                                 .turned = true},
-                      .images = f.images};
-    finish_shape(&s);
+    s.shape.side = s.filter.side = best_side(&s.shape);
+    s.shape.tiles = tiles(&s.shape, s.shape.side);
+    s.shape.block = best_block(&s.shape, s.images);
     return s;
 }
 
@@ -127,7 +98,7 @@ struct job {
     float *plain;
     float *y;
     float *work;
-    struct winograd_epilogue epilogue;
+    const float *bias;
 };
 
 static size_t filter_floats(const struct state *s)
@@ -146,7 +117,7 @@ static void transform_part(void *context, size_t part, size_t begin, size_t end)
 static enum syn_status run_filter(const struct kernel *kernel, void *const at[], struct call *call)
 {
     struct job job = {.state = kernel->state, .own = call->own, .plain = at[0], .filter = at[1]};
-    parallel_run(call->threads, across(job.state->shape.outputs, PANEL), transform_part, &job);
+    parallel_run(call->threads, across(job.state->filter.outputs, PANEL), transform_part, &job);
     return SYN_OK;
 }
 
@@ -154,7 +125,7 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
 {
     const struct job *job = context;
     const struct winograd_shape *shape = &job->state->shape;
-    job->own->winograd->forward(shape, job->x, job->filter, &job->epilogue, job->y,
+    job->own->winograd->forward(shape, job->x, job->filter, job->bias, job->state->relu, job->y,
                                 job->work + part * winograd_work(shape), begin, end);
 }
 
@@ -162,18 +133,35 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
 static enum syn_status run_forward(const struct kernel *kernel, void *const at[], struct call *call)
 {
     const struct state *s = kernel->state;
-    struct job job = {.state = s,
-                      .own = call->own,
-                      .x = at[0],
-                      .filter = at[1],
-                      .y = at[2],
-                      .work = at[3],
-                      .epilogue = {.relu = s->relu, .accumulate = s->accumulate}};
+    struct job job = {
+        .state = s, .own = call->own, .x = at[0], .filter = at[1], .y = at[2], .work = at[3]};
     if (s->bias_count) {
         call->own->elementwise->repeat(at[4], s->bias_count, at[5], 1, s->shape.outputs);
-        job.epilogue.bias = at[5];
+        job.bias = at[5];
     }
     parallel_run(call->threads, s->images * s->shape.tiles, forward_part, &job);
+    return SYN_OK;
+}
+
+static void data_part(void *context, size_t part, size_t begin, size_t end)
+{
+    const struct job *job = context;
+    const struct winograd_shape *shape = &job->state->shape;
+    size_t image = shape->inputs * shape->height * shape->width;
+    if (!job->state->accumulate)
+        memset(job->y + begin * image, 0, (end - begin) * image * sizeof *job->y);
+    job->own->winograd->data(shape, job->dy, job->filter, job->y,
+                             job->work + part * winograd_work(shape), begin * shape->tiles,
+                             end * shape->tiles);
+}
+
+/* at: dy, transformed filter, dx, work */
+static enum syn_status run_data(const struct kernel *kernel, void *const at[], struct call *call)
+{
+    const struct state *s = kernel->state;
+    struct job job = {
+        .state = s, .own = call->own, .dy = at[0], .filter = at[1], .y = at[2], .work = at[3]};
+    parallel_run(call->threads, s->images, data_part, &job);
     return SYN_OK;
 }
 
@@ -213,17 +201,7 @@ static void restore_part(void *context, size_t part, size_t begin, size_t end)
 static enum syn_status run_restore(const struct kernel *kernel, void *const at[], struct call *call)
 {
     struct job job = {.state = kernel->state, .own = call->own, .filter = at[0], .plain = at[1]};
-    parallel_run(call->threads, across(job.state->shape.outputs, PANEL), restore_part, &job);
-    return SYN_OK;
-}
-
-/* at: dy, gradient by the bias, sums */
-static enum syn_status run_bias(const struct kernel *kernel, void *const at[], struct call *call)
-{
-    const struct state *s = kernel->state;
-    call->own->elementwise->channel_sums(at[0], s->images, s->shape.outputs,
-                                         s->shape.out_height * s->shape.out_width, at[2]);
-    memcpy(at[1], at[2], s->filter.outputs * sizeof(float));
+    parallel_run(call->threads, across(job.state->filter.outputs, PANEL), restore_part, &job);
     return SYN_OK;
 }
 
@@ -256,7 +234,7 @@ static struct place work_buffer(struct plan *plan, const struct state *state)
 
 void winograd_forward(struct plan *plan, const struct node *node)
 {
-    struct state state = forward_state(plan, node);
+    struct state state = describe(plan, node);
     state.relu = plan_take_relu(plan, node);
     struct place filter = add_filter(plan, node, &state);
     struct place places[6] = {plan_input(plan, node, 0), filter, plan_new_output(plan, node),
@@ -272,7 +250,7 @@ void winograd_forward(struct plan *plan, const struct node *node)
 
 static void backward_weights(struct plan *plan, const struct node *node)
 {
-    struct state state = forward_state(plan, node);
+    struct state state = describe(plan, node);
     struct place dy = plan_gradient(plan, node);
     struct place filter = plan_buffer(plan, plan->settings.threads * filter_floats(&state));
     struct place places[] = {plan_input(plan, node, 0), dy, filter, work_buffer(plan, &state)};
@@ -280,11 +258,18 @@ static void backward_weights(struct plan *plan, const struct node *node)
         4);
     struct place restored[] = {filter, plan_tensor_gradient(plan, node, CONVOLUTION_WEIGHT)};
     add(plan, node, "restore weights", run_restore, 0, &state, restored, 2);
-    if (!node->options.convolution.no_bias) {
-        struct place bias[] = {dy, plan_tensor_gradient(plan, node, CONVOLUTION_BIAS),
-                               plan_buffer(plan, state.shape.outputs)};
-        add(plan, node, "backward bias", run_bias, 0, &state, bias, 3);
-    }
+    convolution_backward_bias(plan, node);
+}
+
+/* The filter as the gradient by the input wants it. */
+static struct winograd_filter exchange(struct winograd_filter f)
+{
+    return (struct winograd_filter){.inputs = f.outputs,
+                                    .outputs = f.inputs,
+                                    .input_stride = f.output_stride,
+                                    .output_stride = f.input_stride,
+                                    .kernel = f.kernel,
+                                    .side = f.side};
 }
 
 void winograd_backward(struct plan *plan, const struct node *node)
@@ -292,12 +277,14 @@ void winograd_backward(struct plan *plan, const struct node *node)
     backward_weights(plan, node);
     if (!plan_wants_gradient(plan, node, 0))
         return;
-    struct state state = data_state(plan, node);
-    struct place filter = add_filter(plan, node, &state);
+    struct state state = describe(plan, node);
+    struct state exchanged = state;
+    exchanged.filter = exchange(state.filter);
+    struct place filter = add_filter(plan, node, &exchanged);
     struct delivery delivery = plan_deliver_begin(plan, node, 0, DELIVER_ACCUMULATES);
     state.accumulate = delivery.accumulate;
     struct place places[] = {plan_gradient(plan, node), filter, delivery.to,
                              work_buffer(plan, &state)};
-    add(plan, node, "backward data", run_forward, convolution_gflop(plan, node), &state, places, 4);
+    add(plan, node, "backward data", run_data, convolution_gflop(plan, node), &state, places, 4);
     plan_deliver_end(plan, node, &delivery);
 }

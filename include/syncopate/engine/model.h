@@ -67,8 +67,7 @@ struct syn_model_options {
     size_t time;    /* tokens of each example in a step (truncated back-propagation); default 35 */
     size_t threads; /* cores to compute on; default 1 */
     uint64_t seed;  /* of dropout; default 1 */
-    bool
-        training; /* false: syn_model_step() will not be called, and less memory is taken; default true */
+    bool training;  /* false: no syn_model_step(), and less memory is taken; default true */
 };
 
 void syn_model_defaults(struct syn_model_options *options);
@@ -113,8 +112,7 @@ struct syn_ready_hook {
 };
 
 struct syn_step_result {
-    double
-        loss; /* mean cross-entropy, in nats, of the labels that count; its exponential is the perplexity */
+    double loss;    /* mean cross-entropy, in nats, of the labels that count */
     size_t correct; /* labels that had the highest score */
     size_t counted; /* labels that count */
 };

@@ -1,0 +1,263 @@
+/* Layers against central differences: along a random direction d, the loss must change as the
+ * gradient says, (L(w + e*d) - L(w - e*d)) / 2e = g * d, up to the kinks of ReLU and maxima. One
+ * small graph for each kind of layer, with every option it has. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/engine/model.h>
+#include <syncopate/random.h>
+
+enum { BATCH = 3, TIME = 4, VOCABULARY = 11, SIDE = 7, CHANNELS = 2, CLASSES = 5, DIRECTIONS = 6 };
+
+typedef syn_node layer_under_test(struct syn_graph *graph, syn_node from);
+
+static syn_node convolution(struct syn_graph *graph, syn_node from)
+{
+    struct syn_convolution how = {.outputs = 5, .kernel = 3, .stride = 2, .padding = 1};
+    return syn_graph_convolution(graph, "layer", from, how);
+}
+
+static syn_node convolution_without_bias(struct syn_graph *graph, syn_node from)
+{
+    struct syn_convolution how = {.outputs = 8, .kernel = 3, .padding = 1, .no_bias = true};
+    from = syn_graph_convolution(graph, "first", from, how);
+    return syn_graph_convolution(graph, "layer", from, how);
+}
+
+static syn_node inner_product(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_inner_product(graph, "layer", from, 9);
+}
+
+static syn_node batch_norm(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_batch_norm(graph, "norm", convolution(graph, from), false);
+}
+
+static syn_node batch_norm_with_relu(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_batch_norm(graph, "norm", convolution(graph, from), true);
+}
+
+static syn_node relu(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_relu(graph, convolution(graph, from));
+}
+
+static syn_node max_pooling(struct syn_graph *graph, syn_node from)
+{
+    struct syn_pooling how = {.kernel = 3, .stride = 2, .padding = 1};
+    return syn_graph_max_pooling(graph, convolution_without_bias(graph, from), how);
+}
+
+static syn_node average_pooling(struct syn_graph *graph, syn_node from)
+{
+    struct syn_pooling how = {.kernel = 2, .stride = 2};
+    return syn_graph_average_pooling(graph, convolution_without_bias(graph, from), how);
+}
+
+static syn_node global_average(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_global_average(graph, convolution(graph, from));
+}
+
+static syn_node dropout(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_dropout(graph, convolution(graph, from), 0.3);
+}
+
+static syn_node addition(struct syn_graph *graph, syn_node from)
+{
+    struct syn_convolution how = {.outputs = 8, .kernel = 3, .padding = 1};
+    syn_node one = syn_graph_convolution(graph, "one", from, how);
+    syn_node two = syn_graph_convolution(graph, "two", one, how);
+    return syn_graph_add(graph, one, two, true);
+}
+
+static syn_node embedding(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_embedding(graph, "layer", from, 6);
+}
+
+static syn_node lstm(struct syn_graph *graph, syn_node from)
+{
+    from = syn_graph_embedding(graph, "words", from, 6);
+    from = syn_graph_lstm(graph, "one", from, 8);
+    return syn_graph_lstm(graph, "two", from, 5);
+}
+
+struct bench {
+    struct syn_model *model;
+    float *weights;
+    float *moved;
+    float *direction;
+    float *gradient;
+    size_t size;
+    float images[BATCH * CHANNELS * SIDE * SIDE];
+    int32_t tokens[BATCH * TIME];
+    int32_t labels[BATCH * TIME];
+    struct syn_examples examples;
+};
+
+static void build(struct bench *bench, layer_under_test *layer, bool on_text)
+{
+    struct syn_graph *graph;
+    struct syn_model_options options;
+    assert_ok(syn_graph_new(&graph));
+    syn_node node = on_text ? syn_graph_tokens(graph, VOCABULARY)
+                            : syn_graph_images(graph, CHANNELS, SIDE, SIDE);
+    node = layer(graph, node);
+    node = syn_graph_inner_product(graph, "last", node, on_text ? VOCABULARY : CLASSES);
+    syn_graph_cross_entropy(graph, node);
+    syn_model_defaults(&options);
+    options.batch = BATCH;
+    options.time = TIME;
+    assert_ok(syn_model_build(graph, &options, &bench->model));
+    syn_graph_free(graph);
+    bench->size = syn_layout_size(syn_model_layout(bench->model));
+    float **arrays[] = {&bench->weights, &bench->moved, &bench->direction, &bench->gradient};
+    for (int i = 0; i < 4; i++)
+        *arrays[i] = calloc(bench->size, sizeof(float));
+    syn_model_initialise(bench->model, 3, bench->weights);
+}
+
+static void fill(struct bench *bench, bool on_text)
+{
+    struct syn_random random;
+    syn_random_start(&random, 7, 0);
+    for (size_t i = 0; i < sizeof bench->images / sizeof bench->images[0]; i++)
+        bench->images[i] = syn_random_normal(&random);
+    for (size_t i = 0; i < BATCH * TIME; i++) {
+        bench->tokens[i] = (int32_t)syn_random_below(&random, VOCABULARY);
+        bench->labels[i] = (int32_t)syn_random_below(&random, CLASSES);
+    }
+    bench->examples = (struct syn_examples){.count = BATCH,
+                                            .images = on_text ? NULL : bench->images,
+                                            .tokens = on_text ? bench->tokens : NULL,
+                                            .labels = bench->labels,
+                                            .step = 1};
+}
+
+static double loss_at(struct bench *bench, const float *weights, float *gradient)
+{
+    struct syn_step_result result;
+    syn_model_restart(bench->model, SYN_CARRY_TRAINING);
+    assert_ok(syn_model_step(bench->model, weights, &bench->examples, NULL, gradient, &result));
+    return result.loss;
+}
+
+/* The loss a little way along the direction. */
+static double loss_along(struct bench *bench, float step)
+{
+    float *ignored = calloc(bench->size, sizeof *ignored);
+    for (size_t i = 0; i < bench->size; i++)
+        bench->moved[i] = bench->weights[i] + step * bench->direction[i];
+    double loss = loss_at(bench, bench->moved, ignored);
+    free(ignored);
+    return loss;
+}
+
+static void check_layer(const char *name, layer_under_test *layer, bool on_text)
+{
+    const float step = 1e-3F;
+    struct bench bench = {0};
+    struct syn_random random;
+    build(&bench, layer, on_text);
+    fill(&bench, on_text);
+    loss_at(&bench, bench.weights, bench.gradient);
+    syn_random_start(&random, 11, 0);
+    for (int d = 0; d < DIRECTIONS; d++) {
+        double slope = 0;
+        double norm = 0;
+        for (size_t i = 0; i < bench.size; i++) {
+            bench.direction[i] = syn_random_normal(&random);
+            slope += (double)bench.gradient[i] * (double)bench.direction[i];
+            norm += (double)bench.gradient[i] * (double)bench.gradient[i];
+        }
+        double measured =
+            (loss_along(&bench, step) - loss_along(&bench, -step)) / (2 * (double)step);
+        if (fabs(measured - slope) > 0.06 * sqrt(norm))
+            fail_msg("%s: the loss changes by %g along a direction; the gradient says %g (norm %g)",
+                     name, measured, slope, sqrt(norm));
+    }
+    free(bench.weights);
+    free(bench.moved);
+    free(bench.direction);
+    free(bench.gradient);
+    syn_model_free(bench.model);
+}
+
+static void every_layers_gradient_agrees_with_central_differences(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        layer_under_test *layer;
+        bool on_text;
+    } cases[] = {
+        {"convolution", convolution, false},
+        {"convolution without bias", convolution_without_bias, false},
+        {"inner product", inner_product, false},
+        {"batch norm", batch_norm, false},
+        {"batch norm with relu", batch_norm_with_relu, false},
+        {"relu", relu, false},
+        {"max pooling", max_pooling, false},
+        {"average pooling", average_pooling, false},
+        {"global average", global_average, false},
+        {"dropout", dropout, false},
+        {"addition", addition, false},
+        {"embedding", embedding, true},
+        {"lstm", lstm, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_layer(cases[i].name, cases[i].layer, cases[i].on_text);
+}
+
+static void the_same_step_twice_gives_the_same_bits(void **state)
+{
+    (void)state;
+    struct bench bench = {0};
+    build(&bench, dropout, false);
+    fill(&bench, false);
+    double first = loss_at(&bench, bench.weights, bench.gradient);
+    double second = loss_at(&bench, bench.weights, bench.moved);
+    assert_true(first == second);
+    assert_memory_equal(bench.gradient, bench.moved, bench.size * sizeof(float));
+    free(bench.weights);
+    free(bench.moved);
+    free(bench.direction);
+    free(bench.gradient);
+    syn_model_free(bench.model);
+}
+
+static void no_ready_model_has_a_reference_kernel(void **state)
+{
+    (void)state;
+    for (size_t i = 0; syn_model_name(i); i++) {
+        struct syn_graph *graph;
+        struct syn_model *model;
+        struct syn_model_options options;
+        assert_ok(syn_graph_ready(syn_model_name(i), NULL, &graph));
+        syn_model_defaults(&options);
+        options.batch = 2;
+        assert_ok(syn_model_build(graph, &options, &model));
+        if (syn_model_reference_kernels(model) != 0)
+            fail_msg("%s has %zu reference kernels", syn_model_name(i),
+                     syn_model_reference_kernels(model));
+        syn_model_free(model);
+        syn_graph_free(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_layers_gradient_agrees_with_central_differences),
+        cmocka_unit_test(the_same_step_twice_gives_the_same_bits),
+        cmocka_unit_test(no_ready_model_has_a_reference_kernel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -145,7 +145,8 @@ enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes,
 enum syn_status syn_reducer_load_regrouped(struct syn_reducer *reducer, const void *const *states,
                                            const size_t *counts, size_t count);
 
-/* End. Steps under way are given up. NULL is harmless. */
+/* End. Steps under way are given up; if there are any, it may block for the group's time-out. NULL
+ * is harmless. */
 void syn_reducer_close(struct syn_reducer *reducer);
 
 #ifdef __cplusplus

@@ -184,8 +184,12 @@ enum syn_status syn_packet_decode(const struct syn_packet_about *about, const ui
         list->count = status == SYN_OK ? list->count : 0;
         return status;
     }
-    if (flags != IS_POISON || head.word[8] != 0 || head.word[6] >= about->size)
+    if (flags != IS_POISON)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: unknown flags %u", sender, flags);
+    if (head.word[8] != 0 || head.word[6] >= about->size)
+        return syn_fail(SYN_FORMAT,
+                        "packet from worker %zu: poison at entry %u of %u, with %u bytes behind it",
+                        sender, head.word[6], about->size, head.word[8]);
     content->is_poison = true;
     content->poison_entry = head.word[6];
     return SYN_OK;

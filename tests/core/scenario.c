@@ -14,6 +14,7 @@
 static const size_t default_tensors[] = {500, 1, 0, 301, 201, SIZE_MAX};
 static const size_t one_element[] = {1, SIZE_MAX};
 static const size_t nothing[] = {0, SIZE_MAX};
+static const size_t no_tensors[] = {SIZE_MAX};
 
 #define FEEDBACK                                                                                   \
     {                                                                                              \
@@ -32,6 +33,7 @@ const struct scenario all_scenarios[] = {
     {.name = "ssgd in buckets", .recipe = "ssgd", .settings = {{"bucket_bytes", "900"}}},
     {.name = "ssgd of one", .recipe = "ssgd", .tensors = one_element},
     {.name = "ssgd of nothing", .recipe = "ssgd", .tensors = nothing},
+    {.name = "ssgd of no tensors", .recipe = "ssgd", .tensors = no_tensors},
     {.name = "topk", .recipe = "topk", .settings = {{"density", "0.02"}}},
     {.name = "topk raw", .recipe = "topk", .settings = {{"density", "0.02"}, {"indices", "raw"}}},
     {.name = "topk bitmap f16",
@@ -41,6 +43,7 @@ const struct scenario all_scenarios[] = {
     {.name = "topk of all", .recipe = "topk", .settings = {{"density", "1"}}},
     {.name = "topk of one", .recipe = "topk", .tensors = one_element},
     {.name = "topk of nothing", .recipe = "topk", .tensors = nothing},
+    {.name = "topk of no tensors", .recipe = "topk", .tensors = no_tensors},
     {.name = "topk of zeros", .recipe = "topk", .gradients = ZEROS},
     {.name = "topk of equals",
      .recipe = "topk",

@@ -278,6 +278,21 @@ static void bits_beyond_the_last_are_refused(void **state)
     close_bag(&bag);
 }
 
+/* 20 bits in 3 bytes, of which the last holds nothing but the low bits of the last gap. */
+static void a_gap_without_its_low_bits_is_refused(void **state)
+{
+    (void)state;
+    struct bag bag = open_bag(100, 5);
+    struct syn_packet_content content;
+    memcpy(bag.list.index, (uint32_t[]){3, 10, 99}, 12);
+    bag.list.count = 3;
+    size_t bytes = encode(&bag, syn_value_find("f32"), syn_index_find("rice"));
+    reseal(bag.packet, bytes - 1);
+    assert_status(SYN_FORMAT, decode(&bag, bytes - 1, &content));
+    assert_non_null(strstr(syn_error_text(), "cut off"));
+    close_bag(&bag);
+}
+
 static void values_that_are_not_finite_are_refused(void **state)
 {
     (void)state;
@@ -371,6 +386,7 @@ int main(void)
         cmocka_unit_test(truncated_and_oversized_packets_are_refused),
         cmocka_unit_test(shuffled_duplicated_or_far_indices_are_refused),
         cmocka_unit_test(bits_beyond_the_last_are_refused),
+        cmocka_unit_test(a_gap_without_its_low_bits_is_refused),
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(a_packet_of_another_step_bucket_or_size_is_refused),
         cmocka_unit_test(more_entries_than_the_limit_are_refused),

@@ -61,8 +61,9 @@ static void overlap_steps(struct syn_group *group, size_t rank, void *context)
         }
         stage->holds[rank] =
             syn_reducer_begin(reducer, gradients[0], NULL, &tickets[DEPTH]) == SYN_BUSY;
+        struct syn_merged merged; /* the oldest first */
+        stage->holds[rank] &= syn_reducer_wait(reducer, tickets[1], &merged) == SYN_INVALID;
         for (size_t i = 0; i < DEPTH; i++) {
-            struct syn_merged merged;
             stage->got[rank] = syn_reducer_wait(reducer, tickets[i], &merged);
             if (stage->got[rank] != SYN_OK)
                 break;

@@ -21,6 +21,7 @@ struct mailbox {
     size_t workers;
     struct letter *boxes[MOST][MOST]; /* [from][to] */
     int sends_left;                   /* then start_send fails */
+    bool is_cut;                      /* what worker 0 sends to worker 2 is lost */
 };
 
 struct place {
@@ -55,13 +56,14 @@ static int post_letter(void *context, size_t peer, const void *bytes, size_t cou
     while (*end)
         end = &(*end)->next;
     bool is_refused = place->mailbox->sends_left-- <= 0;
-    if (!is_refused)
+    bool is_lost = place->mailbox->is_cut && place->rank == 0 && peer == 2;
+    if (!is_refused && !is_lost)
         *end = letter;
     pthread_mutex_unlock(&place->mailbox->mutex);
-    if (is_refused) {
+    if (is_refused || is_lost)
         free(letter);
+    if (is_refused)
         return 17;
-    }
     *handle = errand_of(false, peer, NULL, count);
     return 0;
 }
@@ -292,6 +294,14 @@ static void over_a_host_failures_reach_everybody_too(void **state)
     by_mailbox(&mailbox, 10, play_circle, 0);
 }
 
+static void a_failure_reaches_workers_that_cannot_hear_the_one_who_fails(void **state)
+{
+    (void)state;
+    struct mailbox mailbox = mailbox_for(3);
+    mailbox.is_cut = true; /* the ring of waits does not use that way, only notices do */
+    by_mailbox(&mailbox, LONG_MS, play_abandon, 0);
+}
+
 /* What nobody can cancel stays allocated, and reachable from here. */
 static void *left_behind[MOST * MOST];
 static size_t left_behind_count;
@@ -396,6 +406,7 @@ int main(void)
         cmocka_unit_test(impossible_groups_are_refused),
         cmocka_unit_test(a_host_brings_every_pair_together),
         cmocka_unit_test(over_a_host_failures_reach_everybody_too),
+        cmocka_unit_test(a_failure_reaches_workers_that_cannot_hear_the_one_who_fails),
         cmocka_unit_test(a_host_without_cancel_will_do),
         cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),
         cmocka_unit_test(a_launcher_is_known_by_its_environment),

@@ -24,14 +24,18 @@ struct syn_ring {
     void *going;  /* [largest chunk] to the right, half; unused if exact */
 };
 
+struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number)
+{
+    /* In 64 bits: size * number may pass 2^32 on small machines. */
+    uint64_t first = (uint64_t)size * number / parts;
+    uint64_t end = (uint64_t)size * (number + 1) / parts;
+    return (struct syn_chunk){(size_t)first, (size_t)(end - first)};
+}
+
 static struct syn_chunk chunk_of(const struct syn_ring *ring, size_t size, size_t number)
 {
     size_t workers = ring->group->workers;
-    number %= workers;
-    /* In 64 bits: size * number may pass 2^32 on small machines. */
-    uint64_t first = (uint64_t)size * number / workers;
-    uint64_t end = (uint64_t)size * (number + 1) / workers;
-    return (struct syn_chunk){(size_t)first, (size_t)(end - first)};
+    return syn_chunk_of(size, workers, number % workers);
 }
 
 struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size)

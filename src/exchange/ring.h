@@ -12,6 +12,9 @@ struct syn_chunk {
     size_t count;
 };
 
+/* Part number `number` of an array of size entries that is cut evenly into `parts`. */
+struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number);
+
 /* A ring for arrays of at most size floats.
  *   is_exact  floats travel as they are; else as halves */
 enum syn_status syn_ring_open(struct syn_group *group, size_t size, bool is_exact,

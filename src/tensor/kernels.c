@@ -1,6 +1,9 @@
-/* The choice of kernels for this machine. Asking the processor costs a few nanoseconds and is done
- * anew at each call, so that there is no state to initialise or to race for. */
+/* The choice of kernels for this machine. The processor is asked once: on a virtual machine each
+ * question traps into the hypervisor and takes some ten microseconds. Threads that ask at the same
+ * time all find the same answer, so that no lock is needed. */
 #include "tensor/kernels.h"
+
+#include <stdatomic.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -31,6 +34,12 @@ const struct syn_kernels *syn_kernels_vector(void)
 
 const struct syn_kernels *syn_kernels(void)
 {
+    static _Atomic(const struct syn_kernels *) chosen;
+    const struct syn_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (kernels)
+        return kernels;
     const struct syn_kernels *vector = syn_kernels_vector();
-    return vector ? vector : &syn_kernels_portable;
+    kernels = vector ? vector : &syn_kernels_portable;
+    atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
+    return kernels;
 }

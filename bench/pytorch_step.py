@@ -6,6 +6,7 @@ memory layout. Also the reference that the parity test holds the engine against 
 """
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -253,9 +254,12 @@ def main():
     layouts = flags.layout or ["contiguous", "channels_last"]
     if flags.model.startswith("lstm") or flags.model == "mlp":
         layouts = ["contiguous"]
-    if len(layouts) > 1:  # a process each: the peak of memory is a process's
+    # A process each: the peak of memory is a process's, and OpenBLAS, which PyTorch does not tell its
+    # number of threads, reads it when it is loaded.
+    if os.environ.get("OPENBLAS_NUM_THREADS") != str(flags.threads) or len(layouts) > 1:
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(flags.threads)}
         for layout in layouts:
-            subprocess.run([sys.executable, *sys.argv, "--layout", layout], check=True)
+            subprocess.run([sys.executable, *sys.argv, "--layout", layout], env=environment, check=True)
         return
     row = time_step(flags.model, flags.batch, flags.time, flags.threads, layouts[0], flags.seconds)
     print(json.dumps(row), flush=True)

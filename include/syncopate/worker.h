@@ -49,6 +49,9 @@ void syn_worker_defaults(struct syn_worker_options *options);
 /* Whether these options go together; if not, SYN_INVALID with the reason. */
 enum syn_status syn_worker_check(const struct syn_worker_options *options);
 
+/* The same for a group that will have so many servers. */
+enum syn_status syn_worker_check_servers(const struct syn_worker_options *options, size_t servers);
+
 /* Open a worker.
  *   group    lent until syn_worker_close()
  *   weights  [layout size] to begin from, the same on all workers

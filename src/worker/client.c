@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "optim/optim.h"
 #include "worker/mail.h"
 #include "worker/pushes.h"
 
@@ -33,6 +34,7 @@ struct syn_client {
     struct syn_mail_form form;
     size_t size;
     size_t servers;
+    size_t rows;
     struct box *boxes;            /* [servers] */
     struct syn_request *requests; /* [2 * servers]: sends, then receives */
     struct syn_list part;         /* of a list, that lies in a shard */
@@ -64,6 +66,7 @@ static enum syn_status allocate(struct syn_client *client, const struct syn_stor
     client->group = setup->group;
     client->size = syn_layout_size(setup->layout);
     client->servers = syn_group_servers(setup->group);
+    client->rows = 1 + syn_optimizer_memories(&setup->options->optimizer);
     client->window = (size_t)setup->options->window;
     client->form = syn_mail_form_of(setup->options, client->size);
     SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
@@ -102,6 +105,16 @@ bool syn_client_recall(const struct syn_client *client, size_t place, uint64_t *
 {
     *staleness = client->notes[place].staleness;
     return client->notes[place].pulls;
+}
+
+void syn_client_recall_pulled(struct syn_client *client, const float *weights)
+{
+    memcpy(client->pulled, weights, client->size * sizeof *weights);
+}
+
+size_t syn_client_rows(const struct syn_client *client)
+{
+    return client->rows;
 }
 
 const float *syn_client_pulled(const struct syn_client *client)
@@ -311,28 +324,44 @@ struct errand {
     struct syn_job job; /* first, so that a job is its errand */
     struct syn_client *client;
     enum syn_mail_kind kind;
-    float *weights; /* [size] to be answered with, or NULL */
+    size_t row;
+    float *asked;       /* [size] to be answered with, or NULL */
+    const float *given; /* [size] to send along, or NULL */
     struct syn_cost cost;
     enum syn_status status;
     char cause[SYN_ERROR_BYTES];
 };
 
+/* Write the message for one server. Returns its bytes. */
+static size_t write_errand(const struct syn_client *client, const struct box *box,
+                           const struct errand *errand)
+{
+    struct syn_mail_head head = {.magic = SYN_MAIL_MAGIC,
+                                 .kind = (uint32_t)errand->kind,
+                                 .step = client->steps,
+                                 .bucket = (uint32_t)errand->row};
+    if (errand->given) {
+        head.bytes = box->shard.count * sizeof(float);
+        memcpy(box->out + sizeof head, errand->given + box->shard.first, head.bytes);
+    }
+    memcpy(box->out, &head, sizeof head);
+    return sizeof head + head.bytes;
+}
+
 static enum syn_status tell_all(struct syn_client *client, const struct errand *errand)
 {
-    struct syn_mail_head head = {
-        .magic = SYN_MAIL_MAGIC, .kind = (uint32_t)errand->kind, .step = client->steps};
     enum syn_status status = SYN_OK;
     memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
     for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
-        memcpy(client->boxes[i].out, &head, sizeof head);
-        status = errand->weights ? receive_from(client, i) : SYN_OK;
+        size_t bytes = write_errand(client, &client->boxes[i], errand);
+        status = errand->asked ? receive_from(client, i) : SYN_OK;
         if (status == SYN_OK)
-            status = send_to(client, i, sizeof head);
+            status = send_to(client, i, bytes);
     }
     SYN_TRY(wait_for_all(client, status));
     uint64_t unused;
-    return errand->weights ? read_answers(client, false, client->steps, errand->weights, &unused)
-                           : SYN_OK;
+    return errand->asked ? read_answers(client, false, client->steps, errand->asked, &unused)
+                         : SYN_OK;
 }
 
 static void run_errand(struct syn_job *job)
@@ -352,23 +381,38 @@ static void run_errand(struct syn_job *job)
                                      .exchange_ms = (double)(syn_clock_ns() - began) * 1e-6};
 }
 
-enum syn_status syn_client_settle(struct syn_client *client, struct syn_courier *courier,
-                                  float *weights, struct syn_cost *cost)
+static enum syn_status send_off(struct errand *errand, struct syn_courier *courier,
+                                struct syn_cost *cost)
 {
-    struct errand errand = {
-        .job.run = run_errand, .client = client, .kind = SYN_MAIL_SETTLE, .weights = weights};
-    syn_courier_post(courier, &errand.job);
-    syn_courier_wait(courier, &errand.job);
-    if (errand.status != SYN_OK)
-        return syn_fail_again(errand.status, errand.cause);
-    errand.cost.wait_ms = errand.cost.exchange_ms;
-    syn_cost_add(cost, &errand.cost);
+    errand->job.run = run_errand;
+    syn_courier_post(courier, &errand->job);
+    syn_courier_wait(courier, &errand->job);
+    if (errand->status != SYN_OK)
+        return syn_fail_again(errand->status, errand->cause);
+    errand->cost.wait_ms = errand->cost.exchange_ms;
+    syn_cost_add(cost, &errand->cost);
     return SYN_OK;
+}
+
+enum syn_status syn_client_settle(struct syn_client *client, struct syn_courier *courier,
+                                  size_t row, float *floats, struct syn_cost *cost)
+{
+    struct errand errand = {.client = client, .kind = SYN_MAIL_SETTLE, .row = row, .asked = floats};
+    return send_off(&errand, courier, cost);
+}
+
+enum syn_status syn_client_restore(struct syn_client *client, struct syn_courier *courier,
+                                   size_t row, const float *floats, struct syn_cost *cost)
+{
+    bool gives = client->group->rank == 0;
+    struct errand errand = {
+        .client = client, .kind = SYN_MAIL_RESTORE, .row = row, .given = gives ? floats : NULL};
+    return send_off(&errand, courier, cost);
 }
 
 void syn_client_farewell(struct syn_client *client, struct syn_courier *courier)
 {
-    struct errand errand = {.job.run = run_errand, .client = client, .kind = SYN_MAIL_FAREWELL};
-    syn_courier_post(courier, &errand.job);
-    syn_courier_wait(courier, &errand.job);
+    struct errand errand = {.client = client, .kind = SYN_MAIL_FAREWELL};
+    struct syn_cost unused = {0};
+    send_off(&errand, courier, &unused);
 }

@@ -26,10 +26,24 @@ bool syn_client_recall(const struct syn_client *client, size_t place, uint64_t *
 /* The weights that answered last; [size]. */
 const float *syn_client_pulled(const struct syn_client *client);
 
-/* Get the exact weights, on the communication thread, nothing being under way.
- *   cost  bytes and time are added to it */
+/* Rows of the servers' state: row 0 the weights, the others what the optimizer remembers. */
+size_t syn_client_rows(const struct syn_client *client);
+
+/* Get a row exactly, once all workers ask for it; on the communication thread, nothing being under
+ * way.
+ *   floats  [size]
+ *   cost    bytes and time are added to it */
 enum syn_status syn_client_settle(struct syn_client *client, struct syn_courier *courier,
-                                  float *weights, struct syn_cost *cost);
+                                  size_t row, float *floats, struct syn_cost *cost);
+
+/* Give the servers a row, before the first step. Every worker calls it, with the same. Returns when
+ * it has left; all rows have arrived when somebody has settled. */
+enum syn_status syn_client_restore(struct syn_client *client, struct syn_courier *courier,
+                                   size_t row, const float *floats, struct syn_cost *cost);
+
+/* Go on from weights that had answered before the state was saved.
+ *   weights  [size] */
+void syn_client_recall_pulled(struct syn_client *client, const float *weights);
 
 /* Tell the servers that this worker has ended, as well as it goes. */
 void syn_client_farewell(struct syn_client *client, struct syn_courier *courier);

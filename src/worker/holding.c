@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "optim/optim.h"
 
 static enum syn_status open_customers(struct syn_holding *holding)
 {
@@ -40,6 +41,7 @@ enum syn_status syn_holding_open(struct syn_holding *holding, struct syn_group *
     size_t count = holding->shard.count;
     size_t limit = holding->form.limit < count ? holding->form.limit : count;
     SYN_TRY(syn_optimizer_open(&options->optimizer, count, &holding->optimizer));
+    holding->rows = 1 + syn_optimizer_memories(&options->optimizer);
     SYN_TRY(syn_allocate(count, sizeof(float), &holding->weights));
     SYN_TRY(syn_allocate(count, sizeof(float), &holding->sum));
     SYN_TRY(syn_list_open(&holding->list, holding->form.is_dense ? 0 : limit));
@@ -67,10 +69,13 @@ enum syn_status syn_holding_receive(struct syn_holding *holding, size_t worker)
                              holding->room, &holding->requests[worker]);
 }
 
-static bool is_sound(const struct syn_holding *holding, const struct syn_mail_head *head)
+static bool is_sound(const struct syn_holding *holding, const struct syn_mail_head *head,
+                     size_t worker)
 {
     if (head->magic != SYN_MAIL_MAGIC)
         return false;
+    if (head->kind == SYN_MAIL_RESTORE)
+        return head->bytes == (worker == 0 ? holding->shard.count * sizeof(float) : 0);
     if (head->kind != SYN_MAIL_PUSH)
         return head->kind < SYN_MAIL_KINDS && head->bytes == 0;
     bool is_inside =
@@ -89,7 +94,7 @@ enum syn_status syn_holding_open_letter(struct syn_holding *holding, size_t work
     size_t came = holding->requests[worker].count;
     if (came >= sizeof *head) {
         memcpy(head, customer->letter, sizeof *head);
-        if (came - sizeof *head == head->bytes && is_sound(holding, head))
+        if (came - sizeof *head == head->bytes && is_sound(holding, head, worker))
             return SYN_OK;
     }
     return syn_fail(SYN_FORMAT, "message of %zu bytes from worker %zu is none that servers know",
@@ -185,13 +190,13 @@ enum syn_status syn_holding_apply(struct syn_holding *holding, size_t pushes, do
     return SYN_OK;
 }
 
-size_t syn_holding_answer(const struct syn_holding *holding, bool is_exact,
-                          struct syn_answer_head head, uint8_t *letter)
+size_t syn_holding_answer(const struct syn_holding *holding, struct syn_answer_head head,
+                          uint8_t *letter)
 {
     size_t count = holding->shard.count;
     uint8_t *body = letter + sizeof head;
     memcpy(letter, &head, sizeof head);
-    if (!is_exact && holding->form.pulls_halves) {
+    if (holding->form.pulls_halves) {
         syn_kernels()->to_half((uint16_t *)(void *)body, holding->weights, count);
         return sizeof head + count * sizeof(uint16_t);
     }

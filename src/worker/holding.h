@@ -13,8 +13,11 @@ struct syn_customer {
     struct syn_mail_head head; /* of the message that came last */
     uint8_t *letter;           /* [room] that message, or what is answered */
     uint64_t version;          /* of the weights that the worker computes at */
+    uint64_t steps;            /* async: pushes that were applied */
+    uint64_t staleness;        /* async: of the last of them */
     float *weights;            /* [count] those weights, for delay compensation; or NULL */
     bool is_settling;          /* async: waits for the others to settle */
+    bool is_unanswered;        /* async: its push is in, and the answer not yet out */
     bool has_left;             /* async */
 };
 
@@ -29,6 +32,7 @@ struct syn_holding {
     float *sum;     /* [count], zeros after syn_holding_apply() */
     struct syn_list list;
     uint64_t version;               /* updates so far */
+    size_t rows;                    /* of the state */
     size_t room;                    /* of a letter */
     struct syn_customer *customers; /* [workers] */
     struct syn_request *requests;   /* [workers] */
@@ -55,11 +59,20 @@ enum syn_status syn_holding_apply(struct syn_holding *holding, size_t pushes, do
                                   const struct syn_customer *customer);
 
 /* Write the weights as an answer to that step.
- *   is_exact  as floats, whatever the options say
- *   letter    [room]
+ *   letter  [room]
  * Returns its bytes. */
-size_t syn_holding_answer(const struct syn_holding *holding, bool is_exact,
-                          struct syn_answer_head head, uint8_t *letter);
+size_t syn_holding_answer(const struct syn_holding *holding, struct syn_answer_head head,
+                          uint8_t *letter);
+
+/* Write a row of the state, as floats whatever the options say, as an answer to the settle in
+ * head.
+ *   letter  [room]; may be the one that head came in
+ *   bytes   of the answer */
+enum syn_status syn_holding_answer_row(const struct syn_holding *holding, struct syn_mail_head head,
+                                       uint8_t *letter, size_t *bytes);
+
+/* Take on the row in the message of worker 0, a restore, nothing being summed up. */
+enum syn_status syn_holding_restore(struct syn_holding *holding);
 
 /* The two ways to serve, until all workers have left. */
 enum syn_status syn_server_run_sync(struct syn_holding *holding);

@@ -3,7 +3,11 @@
  * A worker's message is a head and, if it is a push, the part of a bucket that lies in the server's
  * shard: floats, halves, or a packet of a list (codec/codec.h), as both were opened with. A bucket
  * none of whose entries lie in the shard is left out, but for the last bucket of a step, whose
- * message ends the step. An answer is a head and the weights of the shard. */
+ * message ends the step. An answer is a head and the weights of the shard.
+ *
+ * A server's state is a few rows of as many floats as its shard has entries: row 0 the weights, the
+ * others what the optimizer remembers of each weight. Rows are asked for and given back one at a
+ * time, so that no message is larger than a dense push. */
 #ifndef SYN_WORKER_MAIL_H
 #define SYN_WORKER_MAIL_H
 
@@ -15,7 +19,8 @@
 
 enum syn_mail_kind {
     SYN_MAIL_PUSH,
-    SYN_MAIL_SETTLE,   /* the exact weights, please, once all workers have asked for them */
+    SYN_MAIL_SETTLE,   /* a row as it is, please, once all workers have asked for it */
+    SYN_MAIL_RESTORE,  /* be given a row: from worker 0, the others only say that they know */
     SYN_MAIL_FAREWELL, /* this worker has closed */
     SYN_MAIL_KINDS
 };
@@ -33,9 +38,9 @@ struct syn_mail_head {
     uint32_t magic;
     uint32_t kind;
     uint32_t flags;
-    uint32_t step; /* its number; of a settle or a farewell: the steps made */
-    uint32_t bucket;
-    uint32_t first; /* of the entries, in the shard */
+    uint32_t step;   /* its number; of a settle or a farewell: the steps made */
+    uint32_t bucket; /* of a settle or a restore: the row */
+    uint32_t first;  /* of the entries, in the shard */
     uint32_t count;
     uint32_t limit; /* most entries of the list, if it is one */
 };
@@ -81,7 +86,8 @@ static inline size_t syn_mail_push_room(const struct syn_mail_form *form, size_t
     size_t most = form->limit < count ? form->limit : count;
     size_t body = form->is_dense ? form->values->measure(count)
                                  : syn_packet_bound(form->values, form->indices, most, count);
-    return sizeof(struct syn_mail_head) + body;
+    size_t row = count * sizeof(float);
+    return sizeof(struct syn_mail_head) + (body > row ? body : row);
 }
 
 static inline size_t syn_mail_answer_room(size_t count)

@@ -82,30 +82,40 @@ static enum syn_status check_without_servers(const struct syn_worker_options *op
     return SYN_OK;
 }
 
-static enum syn_status choose_store(struct syn_worker_options *options,
-                                    const struct syn_group *group)
+static enum syn_status check_async(const struct syn_worker_options *options)
 {
+    if (syn_schedule_find(options->schedule)->is_async)
+        return SYN_OK;
+    if (options->compensation > 0)
+        return syn_fail(SYN_INVALID, "compensation %g is for schedule async, not %s",
+                        options->compensation, options->schedule);
+    if (options->lag > 0)
+        return syn_fail(SYN_INVALID, "lag %llu is for schedule async, not %s",
+                        (unsigned long long)options->lag, options->schedule);
+    return SYN_OK;
+}
+
+static enum syn_status choose_store(struct syn_worker_options *options, size_t servers)
+{
+    bool is_known = servers != SYN_SERVERS_UNKNOWN;
     bool is_async = syn_schedule_find(options->schedule)->is_async;
-    size_t servers = group ? syn_group_servers(group) : 0;
     if (strcmp(options->store, "auto") == 0)
-        options->store = fitting_store(options, group ? servers > 0 : is_async);
+        options->store = fitting_store(options, is_known ? servers > 0 : is_async);
     bool has_servers = strcmp(options->store, "servers") == 0;
-    if (group && servers == 0 && has_servers)
+    if (servers == 0 && has_servers)
         return syn_fail(SYN_INVALID, "store servers needs a group with servers; it has none");
-    if (servers > 0 && !has_servers)
+    if (is_known && servers > 0 && !has_servers)
         return syn_fail(SYN_INVALID, "store %s leaves the group's %zu servers without work",
                         options->store, servers);
     if (!has_servers)
         SYN_TRY(check_without_servers(options));
-    if (options->compensation > 0 && !is_async)
-        return syn_fail(SYN_INVALID, "compensation %g is for schedule async, not %s",
-                        options->compensation, options->schedule);
+    SYN_TRY(check_async(options));
     const struct syn_store_type *store = syn_store_find(options->store);
     return store->check ? store->check(options) : SYN_OK;
 }
 
-enum syn_status syn_worker_resolve(struct syn_worker_options *options,
-                                   const struct syn_group *group, double *momentum)
+enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t servers,
+                                   double *momentum)
 {
     SYN_TRY(syn_settings_check(&syn_worker_settings, options));
     SYN_TRY(syn_settings_check(&syn_reducer_settings, &options->reducer));
@@ -118,12 +128,17 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options,
         return syn_fail(SYN_INVALID, "send-updates needs a residual to keep the updates in");
     if (syn_schedule_find(options->schedule)->is_async)
         options->compare_every = 0;
-    return choose_store(options, group);
+    return choose_store(options, servers);
 }
 
 enum syn_status syn_worker_check(const struct syn_worker_options *options)
 {
+    return syn_worker_check_servers(options, SYN_SERVERS_UNKNOWN);
+}
+
+enum syn_status syn_worker_check_servers(const struct syn_worker_options *options, size_t servers)
+{
     struct syn_worker_options copy = *options;
     double momentum;
-    return syn_worker_resolve(&copy, NULL, &momentum);
+    return syn_worker_resolve(&copy, servers, &momentum);
 }

@@ -5,10 +5,11 @@
 #include <syncopate/worker.h>
 
 /* Check them all and put in what follows from others.
- *   group     NULL: not known yet, so that there may be servers
+ *   servers   of the group; SYN_SERVERS_UNKNOWN: there may be some
  *   momentum  the effective one, wherever it is applied */
-enum syn_status syn_worker_resolve(struct syn_worker_options *options,
-                                   const struct syn_group *group, double *momentum);
+#define SYN_SERVERS_UNKNOWN SIZE_MAX
+enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t servers,
+                                   double *momentum);
 
 /* Compare layout, resolved options and first weights with all members of the group, servers
  * included. */

@@ -77,3 +77,42 @@ enum syn_status syn_pushes_finish(struct syn_pushes *pushes, struct syn_merged *
     pushes->open--;
     return SYN_OK;
 }
+
+enum syn_status syn_pushes_save(const struct syn_pushes *pushes, struct syn_archive *archive)
+{
+    size_t count = syn_reducer_state_bytes(pushes->reducer);
+    void *bytes = malloc(count);
+    if (!bytes)
+        return syn_fail(SYN_MEMORY, "cannot allocate %zu bytes of reducer state", count);
+    enum syn_status status = syn_reducer_save(pushes->reducer, bytes);
+    if (status == SYN_OK)
+        status = syn_archive_add(archive, "store/reducer", bytes, count);
+    free(bytes);
+    return status;
+}
+
+enum syn_status syn_pushes_load(struct syn_pushes *pushes, const struct syn_archive *archive)
+{
+    struct syn_section section = {0};
+    SYN_TRY(syn_archive_find(archive, "store/reducer", &section));
+    return syn_reducer_load(pushes->reducer, section.bytes, section.count);
+}
+
+enum syn_status syn_pushes_load_regrouped(struct syn_pushes *pushes,
+                                          const struct syn_archive *const *archives, size_t count)
+{
+    const void **states = calloc(count, sizeof *states);
+    size_t *counts = calloc(count, sizeof *counts);
+    enum syn_status status = states && counts ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
+    for (size_t i = 0; i < count && status == SYN_OK; i++) {
+        struct syn_section section = {0};
+        status = syn_archive_find(archives[i], "store/reducer", &section);
+        states[i] = section.bytes;
+        counts[i] = section.count;
+    }
+    if (status == SYN_OK)
+        status = syn_reducer_load_regrouped(pushes->reducer, states, counts, count);
+    free(states);
+    free(counts);
+    return status;
+}

@@ -47,4 +47,11 @@ enum syn_status syn_pushes_begin(struct syn_pushes *pushes, const float *gradien
  *   lr  that it was handed over with */
 enum syn_status syn_pushes_finish(struct syn_pushes *pushes, struct syn_merged *merged, double *lr);
 
+/* The reducer's state as a section "store/reducer", nothing being under way; take it on again, or
+ * this worker's share of the states of a run with another number of workers. */
+enum syn_status syn_pushes_save(const struct syn_pushes *pushes, struct syn_archive *archive);
+enum syn_status syn_pushes_load(struct syn_pushes *pushes, const struct syn_archive *archive);
+enum syn_status syn_pushes_load_regrouped(struct syn_pushes *pushes,
+                                          const struct syn_archive *const *archives, size_t count);
+
 #endif

@@ -137,15 +137,7 @@ static const float *residual(void *state)
 static enum syn_status save(void *state, struct syn_archive *archive)
 {
     struct replicas *own = state;
-    size_t count = syn_reducer_state_bytes(own->pushes.reducer);
-    void *bytes = malloc(count);
-    if (!bytes)
-        return syn_fail(SYN_MEMORY, "cannot allocate %zu bytes of reducer state", count);
-    enum syn_status status = syn_reducer_save(own->pushes.reducer, bytes);
-    if (status == SYN_OK)
-        status = syn_archive_add(archive, "store/reducer", bytes, count);
-    free(bytes);
-    SYN_TRY(status);
+    SYN_TRY(syn_pushes_save(&own->pushes, archive));
     SYN_TRY(syn_archive_add(archive, "store/weights", own->weights, own->size * sizeof(float)));
     return syn_store_save_optimizer(own->optimizer, archive);
 }
@@ -159,9 +151,7 @@ static enum syn_status load_global(struct replicas *own, const struct syn_archiv
 static enum syn_status load(void *state, const struct syn_archive *archive)
 {
     struct replicas *own = state;
-    struct syn_section section = {0};
-    SYN_TRY(syn_archive_find(archive, "store/reducer", &section));
-    SYN_TRY(syn_reducer_load(own->pushes.reducer, section.bytes, section.count));
+    SYN_TRY(syn_pushes_load(&own->pushes, archive));
     return load_global(own, archive);
 }
 
@@ -170,20 +160,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
                                       size_t count, float *weights)
 {
     struct replicas *own = state;
-    const void **states = calloc(count, sizeof *states);
-    size_t *counts = calloc(count, sizeof *counts);
-    enum syn_status status = states && counts ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
-    for (size_t i = 0; i < count && status == SYN_OK; i++) {
-        struct syn_section section = {0};
-        status = syn_archive_find(archives[i], "store/reducer", &section);
-        states[i] = section.bytes;
-        counts[i] = section.count;
-    }
-    if (status == SYN_OK)
-        status = syn_reducer_load_regrouped(own->pushes.reducer, states, counts, count);
-    free(states);
-    free(counts);
-    SYN_TRY(status);
+    SYN_TRY(syn_pushes_load_regrouped(&own->pushes, archives, count));
     SYN_TRY(load_global(own, archives[0]));
     memcpy(weights, own->weights, own->size * sizeof(float));
     return SYN_OK;

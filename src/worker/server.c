@@ -31,8 +31,9 @@ struct saying {
 static struct saying saying_of(const struct syn_mail_head *head)
 {
     struct saying saying;
-    static const char *const others[SYN_MAIL_KINDS] = {
-        [SYN_MAIL_SETTLE] = "settled", [SYN_MAIL_FAREWELL] = "closed"};
+    static const char *const others[SYN_MAIL_KINDS] = {[SYN_MAIL_SETTLE] = "settled",
+                                                       [SYN_MAIL_RESTORE] = "loaded a state",
+                                                       [SYN_MAIL_FAREWELL] = "closed"};
     if (head->kind == SYN_MAIL_PUSH)
         snprintf(saying.text, sizeof saying.text,
                  "pushed step %" PRIu32 " with lr %g, limit %" PRIu32, head->step, head->lr,
@@ -60,13 +61,11 @@ static enum syn_status compare_heads(const struct syn_holding *holding)
     return SYN_OK;
 }
 
-/* The same answer to all. */
-static enum syn_status answer_all(struct syn_holding *holding, bool is_exact)
+/* Send what is in worker 0's letter box to all. */
+static enum syn_status answer_all(struct syn_holding *holding, size_t bytes)
 {
     size_t workers = holding->group->workers;
-    uint8_t *letter = holding->customers[0].letter;
-    struct syn_answer_head head = {.step = holding->customers[0].head.step};
-    size_t bytes = syn_holding_answer(holding, is_exact, head, letter);
+    const uint8_t *letter = holding->customers[0].letter;
     enum syn_status status = SYN_OK;
     for (size_t i = 0; i < workers && status == SYN_OK; i++)
         status = syn_group_send(holding->group, i, letter, bytes, &holding->requests[i]);
@@ -84,7 +83,30 @@ static enum syn_status take_pushes(struct syn_holding *holding)
     if (!(head->flags & SYN_MAIL_ENDS))
         return SYN_OK;
     SYN_TRY(syn_holding_apply(holding, workers, head->lr, NULL));
-    return head->flags & SYN_MAIL_PULLS ? answer_all(holding, false) : SYN_OK;
+    if (!(head->flags & SYN_MAIL_PULLS))
+        return SYN_OK;
+    struct syn_answer_head answer = {.step = head->step};
+    return answer_all(holding, syn_holding_answer(holding, answer, holding->customers[0].letter));
+}
+
+static enum syn_status settle(struct syn_holding *holding)
+{
+    const struct syn_customer *first = &holding->customers[0];
+    size_t bytes;
+    SYN_TRY(syn_holding_answer_row(holding, first->head, first->letter, &bytes));
+    return answer_all(holding, bytes);
+}
+
+static enum syn_status take_round(struct syn_holding *holding)
+{
+    switch (holding->customers[0].head.kind) {
+    case SYN_MAIL_PUSH:
+        return take_pushes(holding);
+    case SYN_MAIL_SETTLE:
+        return settle(holding);
+    default:
+        return syn_holding_restore(holding);
+    }
 }
 
 enum syn_status syn_server_run_sync(struct syn_holding *holding)
@@ -92,10 +114,9 @@ enum syn_status syn_server_run_sync(struct syn_holding *holding)
     for (;;) {
         SYN_TRY(receive_round(holding));
         SYN_TRY(compare_heads(holding));
-        uint32_t kind = holding->customers[0].head.kind;
-        if (kind == SYN_MAIL_FAREWELL)
+        if (holding->customers[0].head.kind == SYN_MAIL_FAREWELL)
             return SYN_OK;
-        SYN_TRY(kind == SYN_MAIL_PUSH ? take_pushes(holding) : answer_all(holding, true));
+        SYN_TRY(take_round(holding));
     }
 }
 
@@ -113,7 +134,7 @@ static enum syn_status serve(struct syn_holding *holding, struct syn_group *grou
 {
     double momentum;
     SYN_TRY(check_place(group));
-    SYN_TRY(syn_worker_resolve(&options, group, &momentum));
+    SYN_TRY(syn_worker_resolve(&options, syn_group_servers(group), &momentum));
     SYN_TRY(syn_worker_agree(group, layout, &options, weights));
     SYN_TRY(syn_holding_open(holding, group, layout, &options, weights));
     return syn_schedule_find(options.schedule)->is_async ? syn_server_run_async(holding)

@@ -2,8 +2,9 @@
  * after it. A worker has one thing under way with the server at any time, its message or the
  * answer; which of them is done next is nobody's choice, so that no two runs are the same.
  *
- * Only to settle do workers wait for one another: all that have not left must ask for it before any
- * is answered, so that all get the same weights. */
+ * Workers wait for one another only to settle, where all that have not left must ask before any is
+ * answered, so that all get the same weights; and if there is a limit to how far one may be ahead:
+ * its push is applied, but answered only when the slowest is near enough. */
 #include "worker/holding.h"
 
 /* Send what is in the worker's letter box; the next message is awaited when it is done. */
@@ -30,15 +31,60 @@ static void remember(const struct syn_holding *holding, struct syn_customer *cus
 static enum syn_status take_push(struct syn_holding *holding, size_t worker)
 {
     struct syn_customer *customer = &holding->customers[worker];
-    uint64_t staleness = holding->version - customer->version;
+    customer->staleness = holding->version - customer->version;
     SYN_TRY(syn_holding_add(holding, worker));
     SYN_TRY(syn_holding_apply(holding, 1, customer->head.lr, customer));
+    customer->steps++;
+    customer->is_unanswered = true;
+    return SYN_OK;
+}
+
+static enum syn_status answer_push(struct syn_holding *holding, size_t worker)
+{
+    struct syn_customer *customer = &holding->customers[worker];
+    uint64_t staleness = customer->staleness;
     struct syn_answer_head head = {.step = customer->head.step,
                                    .staleness =
                                        staleness < UINT32_MAX ? (uint32_t)staleness : UINT32_MAX};
-    size_t bytes = syn_holding_answer(holding, false, head, customer->letter);
+    size_t bytes = syn_holding_answer(holding, head, customer->letter);
+    customer->is_unanswered = false;
     remember(holding, customer);
     return send_letter(holding, worker, bytes);
+}
+
+/* The steps made by the slowest of those that are still making some. */
+static uint64_t slowest(const struct syn_holding *holding)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < holding->group->workers; i++) {
+        const struct syn_customer *customer = &holding->customers[i];
+        bool is_stepping = !customer->has_left && !customer->is_settling;
+        if (is_stepping && customer->steps < least)
+            least = customer->steps;
+    }
+    return least;
+}
+
+/* Answer those whose pushes are in and who are not too far ahead. */
+static enum syn_status answer_pushes(struct syn_holding *holding)
+{
+    uint64_t lag = holding->options.lag;
+    uint64_t least = slowest(holding);
+    for (size_t i = 0; i < holding->group->workers; i++) {
+        const struct syn_customer *customer = &holding->customers[i];
+        if (customer->is_unanswered && (lag == 0 || customer->steps <= least + lag))
+            SYN_TRY(answer_push(holding, i));
+    }
+    return SYN_OK;
+}
+
+/* A saved state is loaded before the first step, and everyone settles after that: until worker 0
+ * has given it all, nobody pushes. */
+static enum syn_status restore(struct syn_holding *holding, size_t worker)
+{
+    if (worker == 0)
+        SYN_TRY(syn_holding_restore(holding));
+    return syn_holding_receive(holding, worker);
 }
 
 /* A worker's message has come. */
@@ -48,6 +94,8 @@ static enum syn_status take_letter(struct syn_holding *holding, size_t worker)
     SYN_TRY(syn_holding_open_letter(holding, worker));
     if (customer->head.kind == SYN_MAIL_PUSH)
         return take_push(holding, worker);
+    if (customer->head.kind == SYN_MAIL_RESTORE)
+        return restore(holding, worker);
     customer->is_settling = customer->head.kind == SYN_MAIL_SETTLE;
     customer->has_left = customer->head.kind == SYN_MAIL_FAREWELL;
     return SYN_OK;
@@ -64,8 +112,8 @@ static enum syn_status settle(struct syn_holding *holding)
         struct syn_customer *customer = &holding->customers[i];
         if (!customer->is_settling)
             continue;
-        struct syn_answer_head head = {.step = customer->head.step};
-        size_t bytes = syn_holding_answer(holding, true, head, customer->letter);
+        size_t bytes;
+        SYN_TRY(syn_holding_answer_row(holding, customer->head, customer->letter, &bytes));
         customer->is_settling = false;
         SYN_TRY(send_letter(holding, i, bytes));
     }
@@ -90,6 +138,7 @@ enum syn_status syn_server_run_async(struct syn_holding *holding)
         SYN_TRY(syn_group_wait_any(holding->group, holding->requests, workers, &worker));
         bool has_come = holding->requests[worker].is_receive;
         SYN_TRY(has_come ? take_letter(holding, worker) : syn_holding_receive(holding, worker));
+        SYN_TRY(answer_pushes(holding));
         SYN_TRY(settle(holding));
     }
     return SYN_OK;

@@ -116,7 +116,7 @@ static enum syn_status settle(void *state, float *weights)
 {
     struct servers *own = state;
     SYN_TRY(drain(own, 0));
-    return syn_client_settle(own->client, own->pushes.reducer->courier, weights, &own->cost);
+    return syn_client_settle(own->client, own->pushes.reducer->courier, 0, weights, &own->cost);
 }
 
 static struct syn_courier *courier(void *state)
@@ -139,6 +139,91 @@ static const float *residual(void *state)
     return syn_reducer_residual(own->pushes.reducer);
 }
 
+/* Everyone saves all of the servers' state, in the form in which replicas save theirs: it is then
+ * wherever it is looked for, and does not know how many servers there were. */
+static enum syn_status save_rows(struct servers *own, struct syn_archive *archive, float *rows)
+{
+    size_t size = own->pushes.size;
+    size_t count = syn_client_rows(own->client);
+    for (size_t row = 0; row < count; row++)
+        SYN_TRY(syn_client_settle(own->client, own->pushes.reducer->courier, row, rows + row * size,
+                                  &own->cost));
+    SYN_TRY(syn_archive_add(archive, "store/weights", rows, size * sizeof *rows));
+    return syn_archive_add(archive, "store/optimizer", rows + size,
+                           (count - 1) * size * sizeof *rows);
+}
+
+static enum syn_status save(void *state, struct syn_archive *archive)
+{
+    struct servers *own = state;
+    size_t size = own->pushes.size;
+    float *rows = malloc((syn_client_rows(own->client) * size + 1) * sizeof *rows);
+    if (!rows)
+        return syn_fail(SYN_MEMORY, "cannot allocate the state of %zu weights", size);
+    enum syn_status status = save_rows(own, archive, rows);
+    free(rows);
+    SYN_TRY(status);
+    SYN_TRY(syn_archive_add(archive, "store/pulled", syn_client_pulled(own->client),
+                            size * sizeof(float)));
+    return syn_pushes_save(&own->pushes, archive);
+}
+
+/* A section of the archive that has so many rows of floats. */
+static enum syn_status find_rows(const struct servers *own, const struct syn_archive *archive,
+                                 const char *name, size_t rows, const float **floats)
+{
+    struct syn_section section = {0};
+    size_t expected = rows * own->pushes.size * sizeof **floats;
+    SYN_TRY(syn_archive_find(archive, name, &section));
+    if (section.count != expected)
+        return syn_fail(SYN_FORMAT, "section \"%s\" has %zu bytes; expected %zu", name,
+                        section.count, expected);
+    *floats = section.bytes;
+    return SYN_OK;
+}
+
+/* Ends when everyone has the restored weights, so that nobody pushes before.
+ *   weights  [size] */
+static enum syn_status load_rows(struct servers *own, const struct syn_archive *archive,
+                                 float *weights)
+{
+    struct syn_courier *courier = own->pushes.reducer->courier;
+    size_t memories = syn_client_rows(own->client) - 1;
+    const float *saved;
+    const float *memory;
+    SYN_TRY(find_rows(own, archive, "store/weights", 1, &saved));
+    SYN_TRY(find_rows(own, archive, "store/optimizer", memories, &memory));
+    SYN_TRY(syn_client_restore(own->client, courier, 0, saved, &own->cost));
+    for (size_t i = 0; i < memories; i++)
+        SYN_TRY(syn_client_restore(own->client, courier, 1 + i, memory + i * own->pushes.size,
+                                   &own->cost));
+    return syn_client_settle(own->client, courier, 0, weights, &own->cost);
+}
+
+static enum syn_status load(void *state, const struct syn_archive *archive)
+{
+    struct servers *own = state;
+    const float *pulled;
+    SYN_TRY(syn_pushes_load(&own->pushes, archive));
+    SYN_TRY(find_rows(own, archive, "store/pulled", 1, &pulled));
+    float *weights = malloc((own->pushes.size + 1) * sizeof *weights);
+    if (!weights)
+        return syn_fail(SYN_MEMORY, "cannot allocate %zu weights", own->pushes.size);
+    enum syn_status status = load_rows(own, archive, weights);
+    free(weights);
+    SYN_TRY(status);
+    syn_client_recall_pulled(own->client, pulled);
+    return SYN_OK;
+}
+
+static enum syn_status load_regrouped(void *state, const struct syn_archive *const *archives,
+                                      size_t count, float *weights)
+{
+    struct servers *own = state;
+    SYN_TRY(syn_pushes_load_regrouped(&own->pushes, archives, count));
+    return load_rows(own, archives[0], weights);
+}
+
 const struct syn_store_type syn_store_servers = {
     .part = {"servers", "parameter servers keep a shard of the weights each and apply every push"},
     .check = check,
@@ -152,5 +237,8 @@ const struct syn_store_type syn_store_servers = {
     .courier = courier,
     .cost = cost,
     .residual = residual,
+    .save = save,
+    .load = load,
+    .load_regrouped = load_regrouped,
     .close = close_state,
 };

@@ -74,7 +74,7 @@ static enum syn_status resolve(struct syn_worker *worker, const struct syn_layou
     if (syn_group_rank(group) >= syn_group_size(group))
         return syn_fail(SYN_INVALID, "%s does not train; it calls syn_worker_serve()",
                         syn_group_name(group, group->rank).text);
-    SYN_TRY(syn_worker_resolve(&worker->options, group, &worker->momentum));
+    SYN_TRY(syn_worker_resolve(&worker->options, syn_group_servers(group), &worker->momentum));
     return syn_worker_agree(group, layout, &worker->options, weights);
 }
 

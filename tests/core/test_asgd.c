@@ -2,7 +2,9 @@
  * compensate for it. */
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "crew_check.h"
 #include "scenario.h"
@@ -152,12 +154,76 @@ static void staleness_is_the_number_of_updates_in_between(void **state)
     assert_int_equal(counting.cost[1].staleness_most, 1);
 }
 
+/* Worker 0 is slow in its first steps; worker 1 notes how far ahead it gets. */
+static atomic_size_t slow_steps;
+static size_t most_ahead;
+
+static bool note_lead(struct crew *crew, size_t rank, size_t step, float *gradient)
+{
+    (void)crew;
+    (void)gradient;
+    if (rank == 0) {
+        struct timespec nap = {.tv_nsec = step < 10 ? 5000000 : 0};
+        nanosleep(&nap, NULL);
+        atomic_store(&slow_steps, step); /* steps that are answered */
+        return true;
+    }
+    size_t others = atomic_load(&slow_steps);
+    if (step > others && step - others > most_ahead)
+        most_ahead = step - others;
+    return true;
+}
+
+static void nobody_gets_further_ahead_than_the_lag_allows(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"asgd", "strom"};
+    for (int r = 0; r < 2; r++)
+        for (size_t servers = 1; servers < 3; servers++) {
+            struct crew *crew = with(crew_of(recipes[r], servers), "lag", "2");
+            crew->before = note_lead;
+            crew->steps = 40;
+            most_ahead = 0;
+            atomic_store(&slow_steps, 0);
+            play(with(crew, "schedule", "async"), 2);
+            /* One more has been applied when worker 0 has not noted it yet. */
+            assert_in_range(most_ahead, 1, 3);
+            for (size_t p = 0; p < 2; p++)
+                assert_true(crew->cost[p].staleness_most <= 6);
+            free(crew);
+        }
+}
+
+static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 4; t++) {
+        struct crew *crew = with(with(crew_of("strom", 1), "schedule", "async"), "lag", "3");
+        crew->is_free = true;
+        crew->options.optimizer.weight_decay = 0;
+        play(crew, teams[t]);
+        for (size_t i = 0; i < CREW_SIZE; i++) {
+            double handed = 0;
+            double left = 0;
+            for (size_t p = 0; p < teams[t]; p++) {
+                handed += crew->handed[p][i];
+                left += (double)crew->residual[p][i] / crew->lr;
+            }
+            double applied = -(double)crew->weights[0][i] / crew->lr;
+            assert_true(fabs(handed - applied - left) < 1e-4);
+        }
+        free(crew);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asgd_comes_to_the_bottom_and_tells_its_staleness),
         cmocka_unit_test(a_gradient_is_compensated_for_its_own_delay),
         cmocka_unit_test(staleness_is_the_number_of_updates_in_between),
+        cmocka_unit_test(nobody_gets_further_ahead_than_the_lag_allows),
+        cmocka_unit_test(strom_is_bounded_and_asynchronous_and_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void silent_server(struct syn_group *group, size_t rank, void *context)
     double momentum;
     syn_group_appoint(group, crew->servers);
     scenario_layout(crew->tensors, &layout);
-    crew->status[rank] = syn_worker_resolve(&options, group, &momentum);
+    crew->status[rank] = syn_worker_resolve(&options, crew->servers, &momentum);
     if (crew->status[rank] == SYN_OK)
         crew->status[rank] = syn_worker_agree(group, layout, &options, zeros);
     while (atomic_load(&ended) < 4)

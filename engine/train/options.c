@@ -88,7 +88,15 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
 
 enum syn_status syn_train_apply_algo(struct syn_train_options *options)
 {
-    return syn_recipe_apply_worker(options->algo, &options->worker);
+    SYN_TRY(syn_recipe_apply_worker(options->algo, &options->worker));
+    if (syn_train_is_async(options) && options->servers == 0)
+        options->servers = 1;
+    return SYN_OK;
+}
+
+bool syn_train_is_async(const struct syn_train_options *options)
+{
+    return strcmp(options->worker.schedule, "async") == 0;
 }
 
 /* In epochs; 0 where nothing is to be warmed up. */
@@ -126,7 +134,7 @@ enum syn_status syn_train_check(struct syn_train_options *options)
     if (syn_train_density_warmup(options) > 0 &&
         options->worker.reducer.density_max < SYN_FIRST_DENSITY)
         options->worker.reducer.density_max = SYN_FIRST_DENSITY;
-    SYN_TRY(syn_worker_check(&options->worker));
+    SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));
     SYN_TRY(syn_lr_check(options));
     if (options->threads == 0)
         options->threads = cores() / (options->workers ? options->workers : 1);

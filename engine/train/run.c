@@ -9,6 +9,11 @@
 #include "engine/train/feed.h"
 #include "engine/train/options.h"
 
+bool syn_run_serves(const struct syn_run *run)
+{
+    return run->rank >= run->options.workers;
+}
+
 /* Workers draw dropout masks of their own. */
 static uint64_t dropout_seed(const struct syn_run *run)
 {
@@ -37,12 +42,17 @@ static enum syn_status open_data(struct syn_run *run)
     SYN_TRY(syn_data_open(&run->options.data, &run->data));
     const struct syn_data_info *info = syn_data_info(run->data);
     run->on_text = info->kind == SYN_DATA_TOKENS;
-    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning));
-    run->steps_per_epoch = syn_loader_batches(run->learning);
+    size_t share = syn_run_serves(run) ? 0 : run->rank; /* a server only counts the steps */
+    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, share, &run->learning));
+    uint64_t batches = syn_loader_batches(run->learning);
+    run->steps_per_epoch = batches / run->options.accumulate;
+    if (run->steps_per_epoch == 0)
+        return syn_report(SYN_INVALID, "accumulate is %llu, but an epoch has only %llu batches",
+                          (unsigned long long)run->options.accumulate, (unsigned long long)batches);
     run->steps = run->options.steps;
     if (run->steps == 0)
         run->steps = run->options.epochs * run->steps_per_epoch;
-    if (run->options.evaluate && info->count[SYN_DATA_TEST] > 0)
+    if (run->options.evaluate && info->count[SYN_DATA_TEST] > 0 && !syn_run_serves(run))
         SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
     return SYN_OK;
 }
@@ -52,6 +62,10 @@ static enum syn_status allocate(struct syn_run *run)
     size_t statistics = syn_layout_size(syn_model_statistics_layout(run->model));
     size_t workers = run->options.workers;
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->weights, &run->weights));
+    if (syn_run_serves(run))
+        return SYN_OK;
+    if (run->options.accumulate > 1)
+        SYN_TRY(syn_engine_allocate(run->params, sizeof *run->sum, &run->sum));
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->global, &run->global));
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->gradient, &run->gradient));
     SYN_TRY(syn_engine_allocate((1 + workers) * statistics, sizeof(float), &run->statistics));
@@ -65,6 +79,7 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     run->group = group;
     run->rank = syn_group_rank(group);
     run->options.workers = syn_group_size(group);
+    run->options.servers = syn_group_servers(group);
     SYN_TRY(syn_train_check(&run->options));
     SYN_TRY(open_data(run));
     SYN_TRY(build_model(run));
@@ -85,6 +100,7 @@ void syn_run_close(struct syn_run *run)
 {
     syn_files_close(&run->files);
     free(run->gradient);
+    free(run->sum);
     free(run->weights);
     free(run->global);
     free(run->statistics);

@@ -25,6 +25,7 @@ struct syn_run {
     float *statistics;          /* [1 + workers][statistics] room to average them */
     struct syn_report *reports; /* [workers] room to hear everyone's */
     float *gradient;            /* [params] */
+    float *sum;                 /* [params] of the gradients of a step; NULL if there is one */
     bool on_text;
     uint64_t steps;
     uint64_t steps_per_epoch;
@@ -39,8 +40,9 @@ struct syn_run {
     struct syn_cost lately_cost; /* of the busiest worker since then */
     double bytes_out;            /* of the busiest worker, over the run */
     double bytes_in;
-    bool wants_stop; /* the watcher has said so */
-    bool stopped;    /* all workers know */
+    struct syn_cost answered; /* of all workers over the run: how stale they were */
+    bool wants_stop;          /* the watcher has said so */
+    bool stopped;             /* all workers know */
 };
 
 /* What workers tell each other when a line of metrics.jsonl is due. */
@@ -54,6 +56,9 @@ struct syn_report {
  *   run  zeroed; close it even after a failure */
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run);
+
+/* Whether this member is a parameter server, which has neither loaders nor files. */
+bool syn_run_serves(const struct syn_run *run);
 
 /* Meet the other workers. Collective. */
 enum syn_status syn_run_join(struct syn_run *run);

@@ -67,6 +67,9 @@ static struct syn_cost spend(struct syn_run *run)
     struct syn_cost total = syn_worker_total_cost(run->update.worker);
     struct syn_cost before = run->cost_before;
     run->cost_before = total;
+    uint64_t answers = total.answers - before.answers;
+    double stale =
+        total.staleness * (double)total.answers - before.staleness * (double)before.answers;
     return (struct syn_cost){
         .bytes_out = total.bytes_out - before.bytes_out,
         .bytes_in = total.bytes_in - before.bytes_in,
@@ -76,7 +79,20 @@ static struct syn_cost spend(struct syn_run *run)
         .exchange_ms = total.exchange_ms - before.exchange_ms,
         .wait_ms = total.wait_ms - before.wait_ms,
         .threshold = total.threshold,
+        .answers = answers,
+        .staleness = answers > 0 ? stale / (double)answers : 0,
+        .staleness_most = total.staleness_most,
     };
+}
+
+/* Add up how stale gradients were. */
+static void join_staleness(struct syn_cost *sum, const struct syn_cost *more)
+{
+    double stale = sum->staleness * (double)sum->answers + more->staleness * (double)more->answers;
+    sum->answers += more->answers;
+    sum->staleness = sum->answers > 0 ? stale / (double)sum->answers : 0;
+    if (more->staleness_most > sum->staleness_most)
+        sum->staleness_most = more->staleness_most;
 }
 
 enum syn_status syn_run_agree(struct syn_run *run)
@@ -84,6 +100,7 @@ enum syn_status syn_run_agree(struct syn_run *run)
     struct syn_report own = {
         .meter = run->lately, .cost = spend(run), .wants_stop = run->wants_stop};
     SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
+    struct syn_cost lately_answered = {0};
     run->lately = run->reports[0].meter;
     run->lately_cost = run->reports[0].cost;
     run->stopped = run->reports[0].wants_stop != 0;
@@ -94,6 +111,11 @@ enum syn_status syn_run_agree(struct syn_run *run)
         if (other->cost.bytes_out > run->lately_cost.bytes_out)
             run->lately_cost = other->cost;
     }
+    for (size_t w = 0; w < run->options.workers; w++)
+        join_staleness(&lately_answered, &run->reports[w].cost);
+    run->lately_cost.staleness = lately_answered.staleness;
+    run->lately_cost.staleness_most = lately_answered.staleness_most;
+    join_staleness(&run->answered, &lately_answered);
     run->bytes_out += (double)run->lately_cost.bytes_out;
     run->bytes_in += (double)run->lately_cost.bytes_in;
     syn_meter_extend(&run->total, &run->lately);
@@ -106,7 +128,7 @@ static void put_cost(const struct syn_run *run, struct syn_json *json)
     const struct syn_cost *cost = &run->lately_cost;
     double steps = (double)run->lately.steps;
     const float *residual = syn_worker_residual(run->update.worker);
-    if (run->options.workers == 1 && !residual)
+    if (run->options.workers == 1 && run->options.servers == 0 && !residual)
         return;
     syn_json_real(json, "select_ms", cost->select_ms / steps);
     syn_json_real(json, "exchange_ms", cost->exchange_ms / steps);
@@ -115,6 +137,10 @@ static void put_cost(const struct syn_run *run, struct syn_json *json)
     syn_json_real(json, "bytes_in", (double)cost->bytes_in / steps);
     syn_json_real(json, "entries", (double)cost->selected / steps);
     syn_json_real(json, "density", (double)cost->selected / steps / (double)run->params);
+    if (run->options.servers > 0) {
+        syn_json_real(json, "staleness_mean", cost->staleness);
+        syn_json_count(json, "staleness_max", cost->staleness_most);
+    }
     if (!residual)
         return;
     syn_json_real(json, "threshold", cost->threshold);
@@ -180,13 +206,17 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
         .algo = run->options.algo,
         .bytes_out_per_step = bytes_out,
         .bytes_in_per_step = run->step > 0 ? run->bytes_in / (double)run->step : 0,
-        .ratio_to_dense = bytes_out > 0 ? dense / bytes_out : (double)NAN,
+        .ratio_to_dense = bytes_out > 0 && dense > 0 ? dense / bytes_out : (double)NAN,
+        .staleness_mean = run->options.servers > 0 ? run->answered.staleness : (double)NAN,
+        .staleness_max = run->answered.staleness_most,
         .model = run->options.model,
         .data = run->options.data.data,
         .params = run->params,
         .workers = run->options.workers,
+        .servers = run->options.servers,
         .threads = run->options.threads,
         .batch = run->options.batch,
+        .accumulate = run->options.accumulate,
         .steps = run->step,
         .epochs = epoch(run),
         .seconds = seconds(run),
@@ -215,8 +245,10 @@ size_t syn_train_summary_json(const struct syn_train_summary *summary, char *tex
     syn_json_text(&json, "data", summary->data);
     syn_json_count(&json, "params", summary->params);
     syn_json_count(&json, "workers", summary->workers);
+    syn_json_count(&json, "servers", summary->servers);
     syn_json_count(&json, "threads", summary->threads);
     syn_json_count(&json, "batch", summary->batch);
+    syn_json_count(&json, "accumulate", summary->accumulate);
     syn_json_count(&json, "steps", summary->steps);
     syn_json_real(&json, "epochs", summary->epochs);
     syn_json_real(&json, "seconds", summary->seconds);
@@ -231,6 +263,10 @@ size_t syn_train_summary_json(const struct syn_train_summary *summary, char *tex
     syn_json_real(&json, "bytes_out_per_step", summary->bytes_out_per_step);
     syn_json_real(&json, "bytes_in_per_step", summary->bytes_in_per_step);
     syn_json_real(&json, "ratio_to_dense", summary->ratio_to_dense);
+    if (summary->servers > 0) {
+        syn_json_real(&json, "staleness_mean", summary->staleness_mean);
+        syn_json_count(&json, "staleness_max", summary->staleness_max);
+    }
     syn_json_text(&json, "weights_hash", hex);
     syn_json_flag(&json, "stopped", summary->stopped);
     syn_json_text(&json, "out", summary->out);

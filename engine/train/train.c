@@ -49,27 +49,58 @@ static enum syn_status differentiate(struct syn_run *run, const struct syn_examp
     return syn_model_step(run->model, run->weights, examples, &hook, run->gradient, result);
 }
 
-/* Forward and backward on the next batch. */
-static enum syn_status compute(struct syn_run *run, const struct syn_rates *rates,
-                               struct syn_step_record *record)
+static void add_result(struct syn_step_result *all, const struct syn_step_result *one)
+{
+    size_t counted = all->counted + one->counted;
+    if (one->counted > 0)
+        all->loss += (one->loss - all->loss) * (double)one->counted / (double)counted;
+    all->correct += one->correct;
+    all->counted = counted;
+}
+
+/* Forward and backward on the next batch.
+ *   number  of the batch in the whole run */
+static enum syn_status compute_one(struct syn_run *run, const struct syn_rates *rates,
+                                   uint64_t number, struct syn_step_record *record)
 {
     struct syn_batch batch;
+    struct syn_step_result result = {0};
     int64_t asked = syn_engine_clock_ns();
     syn_loader_next(run->learning, &batch);
     int64_t began = syn_engine_clock_ns();
-    struct syn_examples examples = syn_feed_examples(&batch, run->step);
+    struct syn_examples examples = syn_feed_examples(&batch, number);
     if (batch.index == 0)
         syn_model_restart(run->model, SYN_CARRY_TRAINING);
-    SYN_TRY(differentiate(run, &examples, rates, &record->result));
-    record->examples = run->on_text ? batch.labelled : batch.count;
-    record->data_wait_ns = began - asked;
-    record->compute_ns = syn_engine_clock_ns() - began;
+    SYN_TRY(differentiate(run, &examples, rates, &result));
+    add_result(&record->result, &result);
+    record->examples += run->on_text ? batch.labelled : batch.count;
+    record->data_wait_ns += began - asked;
+    record->compute_ns += syn_engine_clock_ns() - began;
     return SYN_OK;
 }
 
-/* A method without momentum takes steps as long as momentum would have made them in the end, so
- * that the same flags mean the same for all methods. A learning rate of zero, as schedules may end
- * with, moves nothing; a worker wants one above. */
+/* The mean gradient over the batches of a step. */
+static enum syn_status compute(struct syn_run *run, const struct syn_rates *rates,
+                               struct syn_step_record *record)
+{
+    uint64_t batches = run->options.accumulate;
+    if (batches == 1)
+        return compute_one(run, rates, run->step, record);
+    memset(run->sum, 0, run->params * sizeof *run->sum);
+    for (uint64_t b = 0; b < batches; b++) {
+        SYN_TRY(compute_one(run, rates, run->step * batches + b, record));
+        for (size_t i = 0; i < run->params; i++)
+            run->sum[i] += run->gradient[i];
+    }
+    for (size_t i = 0; i < run->params; i++)
+        run->gradient[i] = run->sum[i] / (float)batches;
+    return SYN_OK;
+}
+
+/* A method without momentum takes steps as long as momentum would have made them in the end, and an
+ * asynchronous one P steps where the others take the mean of P: so that the same flags mean the same
+ * for all methods. A learning rate of zero, as schedules may end with, moves nothing; a worker wants
+ * one above. */
 static struct syn_rates rates_of(const struct syn_run *run)
 {
     const struct syn_worker_options *worker = &run->options.worker;
@@ -77,6 +108,8 @@ static struct syn_rates rates_of(const struct syn_run *run)
     double lr = syn_train_lr(&run->options, run->step, run->steps, (double)run->steps_per_epoch);
     if (strcmp(worker->momentum_form, "none") == 0)
         lr /= 1 - worker->optimizer.momentum;
+    if (syn_train_is_async(&run->options))
+        lr /= (double)run->options.workers;
     return (struct syn_rates){.lr = lr > 1e-12 ? lr : 1e-12,
                               .density = syn_train_density(&run->options, epoch)};
 }
@@ -135,6 +168,14 @@ static enum syn_status finish(struct syn_run *run, struct syn_train_summary *sum
     return SYN_OK;
 }
 
+/* A server has nothing to tell: worker 0 speaks for all. */
+static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summary)
+{
+    memset(summary, 0, sizeof *summary);
+    return syn_worker_serve(run->group, syn_model_layout(run->model), &run->options.worker,
+                            run->weights);
+}
+
 enum syn_status syn_train_prepare(const struct syn_train_options *options, struct syn_group *group,
                                   struct syn_run **run)
 {
@@ -157,10 +198,11 @@ enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *
 {
     if (watch)
         run->watch = *watch;
-    enum syn_status status = syn_run_join(run);
-    if (status == SYN_OK)
+    bool serves = syn_run_serves(run);
+    enum syn_status status = serves ? serve(run, summary) : syn_run_join(run);
+    if (status == SYN_OK && !serves)
         status = loop(run);
-    if (status == SYN_OK)
+    if (status == SYN_OK && !serves)
         status = finish(run, summary);
     if (status != SYN_OK && run->update.worker)
         syn_worker_abandon(run->update.worker, status, syn_error_text());

@@ -5,8 +5,9 @@ enum syn_status syn_update_open(const struct syn_train_options *options, struct 
                                 const struct syn_layout *layout, const float *weights,
                                 struct syn_update *update)
 {
-    /* Whether to clip is known only when the whole gradient is there. */
-    update->starts_early = options->worker.reducer.bucket_bytes > 0 && options->clip == 0;
+    /* Whether to clip is known only when the whole gradient is there; so is a sum of several. */
+    update->starts_early =
+        options->worker.reducer.bucket_bytes > 0 && options->clip == 0 && options->accumulate == 1;
     return syn_worker_open(group, layout, &options->worker, weights, &update->worker);
 }
 

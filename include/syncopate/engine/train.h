@@ -97,8 +97,10 @@ struct syn_train_summary {
     const char *data;
     size_t params;
     uint64_t workers;
+    uint64_t servers;
     uint64_t threads;
     uint64_t batch;
+    uint64_t accumulate;
     uint64_t steps;
     double epochs;
     double seconds;        /* from the first step to the end, with evaluations */
@@ -111,6 +113,8 @@ struct syn_train_summary {
     double bytes_out_per_step; /* of the worker that sent most; likewise in */
     double bytes_in_per_step;
     double ratio_to_dense; /* what a ring all-reduce of the whole gradient would send, over that */
+    double staleness_mean; /* updates that came between a gradient and its use; NAN: no servers */
+    uint64_t staleness_max;
     uint64_t weights_hash; /* equal for equal weights */
     bool on_text;
     bool is_first;            /* this was worker 0, which speaks for all */

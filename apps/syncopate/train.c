@@ -164,7 +164,7 @@ static int run(const struct command *self, int argc, char **argv)
         print_json(&summary);
     else if (summary.is_first)
         print_words(&summary);
-    return summary.stopped ? 128 + (int)stop_signal : EXIT_GOOD;
+    return summary.stopped && stop_signal ? 128 + (int)stop_signal : EXIT_GOOD;
 }
 
 const struct command command_train = {"train", "train a model on a data set", "[options]", run};

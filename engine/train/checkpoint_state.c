@@ -8,6 +8,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/fail.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/gradient.h"
 #include "engine/train/run.h"
 
 #define VERSION 1
@@ -23,6 +24,7 @@ struct meters {
 
 static struct syn_checkpoint_head head_of(const struct syn_run *run)
 {
+    const float *residual = syn_worker_residual(run->update.worker);
     struct syn_checkpoint_head head = {
         .version = VERSION,
         .rank = run->rank,
@@ -37,6 +39,7 @@ static struct syn_checkpoint_head head_of(const struct syn_run *run)
         .seconds = (double)(syn_engine_clock_ns() - run->began_ns) * 1e-9,
         .bytes_out = run->bytes_out,
         .bytes_in = run->bytes_in,
+        .residual_norm = residual ? syn_gradient_norm(residual, run->params) : -1,
     };
     snprintf(head.model, sizeof head.model, "%s", run->options.model);
     snprintf(head.data, sizeof head.data, "%s", run->options.data.data);
@@ -53,9 +56,12 @@ enum syn_status syn_checkpoint_head(const struct syn_archive *archive, const cha
                                     struct syn_checkpoint_head *head)
 {
     struct syn_checkpoint_head read;
-    struct syn_section section;
-    if (syn_archive_find(archive, "train/head", &section) != SYN_OK)
-        return syn_report(SYN_FORMAT, "%s: an archive, but not of a training run", origin);
+    struct syn_section section = {0};
+    for (size_t i = 0; !section.name || strcmp(section.name, "train/head") != 0; i++) {
+        section = syn_archive_section(archive, i);
+        if (!section.name)
+            return syn_report(SYN_FORMAT, "%s: an archive, but not of a training run", origin);
+    }
     uint64_t version = 0;
     memcpy(&version, section.bytes, section.count < 8 ? section.count : 8);
     if (version != VERSION || section.count != sizeof read)

@@ -48,15 +48,20 @@ struct syn_run {
     struct syn_cost lately_cost; /* of the busiest worker since then */
     double bytes_out;            /* of the busiest worker, over the run */
     double bytes_in;
-    bool wants_stop; /* the watcher has said so */
-    bool stopped;    /* all workers know */
+    bool wants_stop;   /* the watcher has said so */
+    bool stopped;      /* all workers know */
+    uint64_t ask_at;   /* the step at which they ask each other again */
+    uint64_t asked_at; /* the step of the last time, and when that was */
+    int64_t asked_ns;
 };
 
-/* What workers tell each other when a line of metrics.jsonl is due. */
+/* What workers tell each other when they meet: when a line of metrics.jsonl is due, or to ask who
+ * wants to stop. */
 struct syn_report {
     struct syn_meter meter;
     struct syn_cost cost; /* since the last report */
     uint64_t wants_stop;
+    int64_t asked_ns; /* since workers asked each other whether to stop */
 };
 
 /* Make ready all that a worker can make ready by itself; bad input is found here.
@@ -74,8 +79,8 @@ enum syn_status syn_run_judge(struct syn_run *run);
 /* Append the line of an evaluation to metrics.jsonl. */
 void syn_run_log_judged(struct syn_run *run);
 
-/* Tell the other workers what happened since the last time, hear what they did, and agree whether
- * to stop. Afterwards `lately` is everyone's. Collective. */
+/* Tell the other workers what happened since the last time and hear what they did. Afterwards
+ * `lately` is everyone's. Collective. */
 enum syn_status syn_run_agree(struct syn_run *run);
 
 /* Append the line of the last steps to metrics.jsonl and begin to count anew. */

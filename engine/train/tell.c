@@ -99,11 +99,9 @@ enum syn_status syn_run_agree(struct syn_run *run)
     SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
     run->lately = run->reports[0].meter;
     run->lately_cost = run->reports[0].cost;
-    run->stopped = run->reports[0].wants_stop != 0;
     for (size_t w = 1; w < run->options.workers; w++) {
         const struct syn_report *other = &run->reports[w];
         syn_meter_join(&run->lately, &other->meter);
-        run->stopped = run->stopped || other->wants_stop != 0;
         if (other->cost.bytes_out > run->lately_cost.bytes_out)
             run->lately_cost = other->cost;
     }

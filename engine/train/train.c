@@ -13,6 +13,8 @@
 #include "engine/train/run.h"
 #include "engine/train/team.h"
 
+#define ASK_EVERY_NS 2e8
+
 static enum syn_status refuse_nonfinite(const struct syn_run *run,
                                         const struct syn_step_record *record)
 {
@@ -92,15 +94,35 @@ static enum syn_status one_step(struct syn_run *run)
     SYN_TRY(compute(run, &rates, &record));
     int64_t began = syn_engine_clock_ns();
     record.gradient_norm = syn_gradient_norm(run->gradient, run->params);
-    bool is_finite = isfinite(record.result.loss) && isfinite(record.gradient_norm);
-    if (!is_finite && workers == 1) /* else the exchange tells everybody */
-        return refuse_nonfinite(run, &record);
+    if (!isfinite(record.result.loss) || !isfinite(record.gradient_norm))
+        return refuse_nonfinite(run, &record); /* the others are told why this worker leaves */
     double scale = syn_gradient_scale(record.gradient_norm, run->options.clip / sqrt(workers));
-    SYN_TRY(syn_update_step(&run->update, &rates, is_finite ? scale : 1, run->gradient, run->params,
-                            run->weights));
+    SYN_TRY(syn_update_step(&run->update, &rates, scale, run->gradient, run->params, run->weights));
     record.update_ns = syn_engine_clock_ns() - began;
     syn_meter_add(&run->lately, &record);
     run->step++;
+    return SYN_OK;
+}
+
+/* Whether somebody wants to stop, asked often enough for whoever presses Ctrl-C and too seldom to
+ * cost anything. All workers must ask at the same steps, so the first one's clock counts. */
+static enum syn_status ask_to_stop(struct syn_run *run)
+{
+    if (run->options.workers == 1) {
+        run->stopped = run->wants_stop;
+        return SYN_OK;
+    }
+    if (run->step < run->ask_at)
+        return SYN_OK;
+    int64_t now = syn_engine_clock_ns();
+    struct syn_report own = {.wants_stop = run->wants_stop, .asked_ns = now - run->asked_ns};
+    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
+    double step_ns = (double)run->reports[0].asked_ns / (double)(run->step - run->asked_at);
+    double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
+    run->stopped = run->reports[0].wants_stop != 0;
+    run->asked_ns = now;
+    run->asked_at = run->step;
+    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
     return SYN_OK;
 }
 
@@ -141,11 +163,13 @@ static enum syn_status loop(struct syn_run *run)
     if (options->checkpoint_every > 0)
         SYN_TRY(save(run, true));
     SYN_TRY(judge_if_due(run)); /* if the run was stopped before it had been done */
+    run->asked_ns = syn_engine_clock_ns();
+    run->asked_at = run->step;
     while (run->step < run->steps && !run->stopped) {
         SYN_TRY(one_step(run));
         syn_run_tell(run, -1);
-        bool stops_alone = run->wants_stop && options->workers == 1;
-        if (is_due(run, options->log_every) || stops_alone) {
+        SYN_TRY(ask_to_stop(run));
+        if (is_due(run, options->log_every) || run->stopped) {
             SYN_TRY(syn_run_agree(run));
             syn_run_log(run);
         }

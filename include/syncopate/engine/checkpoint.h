@@ -36,6 +36,7 @@ struct syn_checkpoint_head {
     double seconds;        /* that the run has taken so far */
     double bytes_out;      /* of the busiest worker so far; likewise in */
     double bytes_in;
+    double residual_norm; /* of what this worker has not sent; negative if nothing is kept */
     char model[32];
     char data[32];
     char algo[32];

@@ -36,7 +36,8 @@ static enum syn_status write_together(struct syn_run *run, const struct syn_arch
     const char *out = run->files.out;
     bool mine = false;
     bool all_good = false;
-    enum syn_status status = syn_checkpoint_put(out, run->step, run->rank, archive);
+    enum syn_status status =
+        syn_checkpoint_put(out, run->step, run->rank, (size_t)run->options.workers, archive);
     SYN_TRY(agree(run, status == SYN_OK, &all_good));
     if (!all_good) {
         syn_checkpoint_discard(out, run->step, run->rank);

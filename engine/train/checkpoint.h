@@ -33,7 +33,7 @@ enum syn_status syn_checkpoint_unpack_regrouped(struct syn_run *run,
 /* The folder of a checkpoint: while parts of it are being written it has another name.
  *   mine  set if this worker, of all on its file system, gave it its name; that one clears up */
 enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t rank,
-                                   const struct syn_archive *archive);
+                                   size_t workers, const struct syn_archive *archive);
 enum syn_status syn_checkpoint_publish(const char *directory, uint64_t step, bool *mine);
 
 /* The part of the lowest rank that is there; SYN_FORMAT if none is. */

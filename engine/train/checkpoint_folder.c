@@ -125,8 +125,19 @@ static void sync_folder(const char *path)
     close(file);
 }
 
+/* Remove parts of a run with more workers from a folder that is written again; each worker those
+ * of ranks that are its own but for a multiple of their number. */
+static void remove_surplus(const char *directory, uint64_t step, size_t rank, size_t workers)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    for (size_t old = rank + workers; part_path(directory, step, old, path) == SYN_OK;
+         old += workers)
+        if (unlink(path) != 0)
+            return;
+}
+
 enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t rank,
-                                   const struct syn_archive *archive)
+                                   size_t workers, const struct syn_archive *archive)
 {
     char path[SYN_CHECKPOINT_PATH];
     char part[SYN_CHECKPOINT_PATH];
@@ -134,6 +145,7 @@ enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t 
     SYN_TRY(join(part, directory, step, ".part"));
     if (rename(path, part) != 0)
         SYN_TRY(syn_path_make_directory(part));
+    remove_surplus(directory, step, rank, workers);
     SYN_TRY(part_path(directory, step, rank, path));
     return syn_archive_save(archive, path);
 }

@@ -138,6 +138,14 @@ static enum syn_status unpack_meters(struct syn_run *run, const struct syn_archi
     return SYN_OK;
 }
 
+/* What loading costs is nobody's step. */
+static enum syn_status settle(struct syn_run *run)
+{
+    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
+    run->cost_before = syn_worker_total_cost(run->update.worker);
+    return SYN_OK;
+}
+
 enum syn_status syn_checkpoint_unpack(struct syn_run *run, const struct syn_archive *archive)
 {
     struct meters meters;
@@ -147,7 +155,7 @@ enum syn_status syn_checkpoint_unpack(struct syn_run *run, const struct syn_arch
     SYN_TRY(copy_floats(archive, "model/carry", syn_model_carry(run->model, SYN_CARRY_TRAINING),
                         carry_size(run)));
     SYN_TRY(syn_worker_load(run->update.worker, archive));
-    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
+    SYN_TRY(settle(run));
     return copy_floats(archive, "train/weights", run->weights, run->params);
 }
 
@@ -182,7 +190,7 @@ enum syn_status syn_checkpoint_unpack_regrouped(struct syn_run *run,
     syn_model_restart(run->model, SYN_CARRY_TRAINING);
     SYN_TRY(syn_worker_load_regrouped(run->update.worker,
                                       (const struct syn_archive *const *)archives, count));
-    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
+    SYN_TRY(settle(run));
     memcpy(run->weights, run->global, run->params * sizeof *run->weights);
     return SYN_OK;
 }

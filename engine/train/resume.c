@@ -255,8 +255,8 @@ enum syn_status syn_resume_load(struct syn_run *run)
     if (syn_run_hash(run) != run->from.weights_hash)
         return syn_report(SYN_FORMAT, "resume: the weights at step %" PRIu64 " are not as saved",
                           run->step);
-    if (!is_regrouped && syn_files_continue(&run->options))
-        run->saved = run->step;
+    if (syn_files_continue(&run->options))
+        run->saved = run->step; /* by as many workers as it may have been */
     if (run->rank == 0)
         tell(run);
     return syn_loader_seek(run->learning, position);

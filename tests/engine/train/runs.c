@@ -22,8 +22,6 @@ struct syn_train_options runs_of(const char *model, const char *name)
     assert_ok(syn_train_defaults(model, &options));
     assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "synthetic"));
     options.data.synthetic_examples = 240;
-    if (strcmp(model, "mlp") == 0)
-        options.data.synthetic_height = options.data.synthetic_width = 9;
     options.threads = 1;
     options.epochs = 2;
     options.batch = 8;

@@ -2,7 +2,8 @@
  * of it.
  *
  * The command line is read twice: first for the model, then over what that model is usually
- * trained with, so that only what was typed differs from it. */
+ * trained with, or over what the run to resume was started with, so that only what was typed
+ * differs from it. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,6 +95,22 @@ static void print_presets(void)
     }
 }
 
+/* What the model is usually trained with, by the method that was asked for. */
+static enum syn_status usual(struct syn_train_options *options)
+{
+    const char *algo = options->algo;
+    enum syn_status status = syn_train_defaults(options->model, options);
+    options->algo = algo;
+    return status == SYN_OK ? syn_train_apply_algo(options) : status;
+}
+
+static enum syn_status recall(struct syn_train_options *options)
+{
+    char directory[SYN_TEXT_BYTES];
+    snprintf(directory, sizeof directory, "%s", options->resume);
+    return syn_train_recall(directory, options);
+}
+
 /* Fill options from the command line; *done says that there is nothing left to do. */
 static enum syn_status read_options(const struct command *self, int argc, char **argv,
                                     struct syn_train_options *options, struct show_options *show,
@@ -120,11 +137,7 @@ static enum syn_status read_options(const struct command *self, int argc, char *
         usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
         return SYN_INVALID;
     }
-    const char *algo = options->algo;
-    status = syn_train_defaults(options->model, options);
-    options->algo = algo;
-    if (status == SYN_OK)
-        status = syn_train_apply_algo(options);
+    status = options->resume[0] ? recall(options) : usual(options);
     return status == SYN_OK ? flags_read(self, sets, count, argc, argv, &flags) : status;
 }
 
@@ -151,7 +164,7 @@ static int run(const struct command *self, int argc, char **argv)
         print_json(&summary);
     else if (summary.is_first)
         print_words(&summary);
-    return summary.stopped ? 128 + (int)stop_signal : EXIT_GOOD;
+    return summary.stopped && stop_signal ? 128 + (int)stop_signal : EXIT_GOOD;
 }
 
 const struct command command_train = {"train", "train a model on a data set", "[options]", run};

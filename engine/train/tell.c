@@ -16,9 +16,14 @@ static double seconds(const struct syn_run *run)
     return (double)(syn_engine_clock_ns() - run->began_ns) * 1e-9;
 }
 
+uint64_t syn_run_place(const struct syn_run *run)
+{
+    return (uint64_t)((int64_t)run->step + run->ahead);
+}
+
 static double epoch(const struct syn_run *run)
 {
-    return (double)run->step / (double)run->steps_per_epoch;
+    return (double)syn_run_place(run) / (double)run->steps_per_epoch;
 }
 
 static const char *speed_name(bool on_text)
@@ -61,30 +66,6 @@ static struct syn_json begin_line(const struct syn_run *run, char line[LINE_BYTE
     return json;
 }
 
-/* What the worker has spent since the last time. */
-static struct syn_cost spend(struct syn_run *run)
-{
-    struct syn_cost total = syn_worker_total_cost(run->update.worker);
-    struct syn_cost before = run->cost_before;
-    run->cost_before = total;
-    uint64_t answers = total.answers - before.answers;
-    double stale =
-        total.staleness * (double)total.answers - before.staleness * (double)before.answers;
-    return (struct syn_cost){
-        .bytes_out = total.bytes_out - before.bytes_out,
-        .bytes_in = total.bytes_in - before.bytes_in,
-        .selected = total.selected - before.selected,
-        .taken_back = total.taken_back - before.taken_back,
-        .select_ms = total.select_ms - before.select_ms,
-        .exchange_ms = total.exchange_ms - before.exchange_ms,
-        .wait_ms = total.wait_ms - before.wait_ms,
-        .threshold = total.threshold,
-        .answers = answers,
-        .staleness = answers > 0 ? stale / (double)answers : 0,
-        .staleness_most = total.staleness_most,
-    };
-}
-
 /* Add up how stale gradients were. */
 static void join_staleness(struct syn_cost *sum, const struct syn_cost *more)
 {
@@ -95,6 +76,40 @@ static void join_staleness(struct syn_cost *sum, const struct syn_cost *more)
         sum->staleness_most = more->staleness_most;
 }
 
+struct syn_cost syn_run_unreported(const struct syn_run *run)
+{
+    struct syn_cost total = syn_worker_total_cost(run->update.worker);
+    const struct syn_cost *before = &run->cost_before;
+    const struct syn_cost *saved = &run->unreported;
+    uint64_t answers = total.answers - before->answers;
+    double stale =
+        total.staleness * (double)total.answers - before->staleness * (double)before->answers;
+    struct syn_cost unreported = {
+        .bytes_out = total.bytes_out - before->bytes_out + saved->bytes_out,
+        .bytes_in = total.bytes_in - before->bytes_in + saved->bytes_in,
+        .selected = total.selected - before->selected + saved->selected,
+        .taken_back = total.taken_back - before->taken_back + saved->taken_back,
+        .select_ms = total.select_ms - before->select_ms + saved->select_ms,
+        .exchange_ms = total.exchange_ms - before->exchange_ms + saved->exchange_ms,
+        .wait_ms = total.wait_ms - before->wait_ms + saved->wait_ms,
+        .threshold = total.threshold,
+        .answers = answers,
+        .staleness = answers > 0 ? stale / (double)answers : 0,
+        .staleness_most = total.staleness_most,
+    };
+    join_staleness(&unreported, saved);
+    return unreported;
+}
+
+/* What the worker has spent since the last time. */
+static struct syn_cost spend(struct syn_run *run)
+{
+    struct syn_cost spent = syn_run_unreported(run);
+    run->cost_before = syn_worker_total_cost(run->update.worker);
+    run->unreported = (struct syn_cost){0};
+    return spent;
+}
+
 enum syn_status syn_run_agree(struct syn_run *run)
 {
     struct syn_report own = {
@@ -103,11 +118,9 @@ enum syn_status syn_run_agree(struct syn_run *run)
     struct syn_cost lately_answered = {0};
     run->lately = run->reports[0].meter;
     run->lately_cost = run->reports[0].cost;
-    run->stopped = run->reports[0].wants_stop != 0;
     for (size_t w = 1; w < run->options.workers; w++) {
         const struct syn_report *other = &run->reports[w];
         syn_meter_join(&run->lately, &other->meter);
-        run->stopped = run->stopped || other->wants_stop != 0;
         if (other->cost.bytes_out > run->lately_cost.bytes_out)
             run->lately_cost = other->cost;
     }
@@ -147,7 +160,7 @@ static void put_cost(const struct syn_run *run, struct syn_json *json)
     syn_json_real(json, "residual_norm", syn_gradient_norm(residual, run->params));
 }
 
-enum syn_status syn_run_log(struct syn_run *run)
+void syn_run_log(struct syn_run *run)
 {
     char line[LINE_BYTES];
     const struct syn_meter *meter = &run->lately;
@@ -166,10 +179,11 @@ enum syn_status syn_run_log(struct syn_run *run)
     syn_json_end(&json);
     run->last = run->lately;
     memset(&run->lately, 0, sizeof run->lately);
-    return run->rank == 0 ? syn_files_line(&run->files, line) : SYN_OK;
+    if (run->rank == 0)
+        syn_files_line(&run->files, line);
 }
 
-enum syn_status syn_run_log_judged(struct syn_run *run)
+void syn_run_log_judged(struct syn_run *run)
 {
     char line[LINE_BYTES];
     struct syn_json json = begin_line(run, line);
@@ -180,16 +194,17 @@ enum syn_status syn_run_log_judged(struct syn_run *run)
     else
         syn_json_real(&json, "test_accuracy", syn_meter_accuracy(&run->judged));
     syn_json_end(&json);
-    return run->rank == 0 ? syn_files_line(&run->files, line) : SYN_OK;
+    if (run->rank == 0)
+        syn_files_line(&run->files, line);
 }
 
 /* FNV-1a over the weights as 32-bit words: plenty to tell two runs apart. */
-static uint64_t hash(const float *weights, size_t count)
+uint64_t syn_run_hash(const struct syn_run *run)
 {
     uint64_t result = 0xcbf29ce484222325U;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < run->params; i++) {
         uint32_t word;
-        memcpy(&word, &weights[i], sizeof word);
+        memcpy(&word, &run->global[i], sizeof word);
         result = (result ^ word) * 0x100000001b3U;
     }
     return result;
@@ -226,7 +241,7 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
         .test_loss = judged_or_nan(run, loss),
         .test_accuracy = judged_or_nan(run, syn_meter_accuracy(&run->judged)),
         .test_perplexity = judged_or_nan(run, exp(loss)),
-        .weights_hash = hash(run->global, run->params),
+        .weights_hash = syn_run_hash(run),
         .on_text = run->on_text,
         .is_first = run->rank == 0,
         .stopped = run->stopped,

@@ -13,6 +13,8 @@
 #include "engine/train/run.h"
 #include "engine/train/team.h"
 
+#define ASK_EVERY_NS 2e8
+
 static enum syn_status refuse_nonfinite(const struct syn_run *run,
                                         const struct syn_step_record *record)
 {
@@ -104,8 +106,10 @@ static enum syn_status compute(struct syn_run *run, const struct syn_rates *rate
 static struct syn_rates rates_of(const struct syn_run *run)
 {
     const struct syn_worker_options *worker = &run->options.worker;
-    double epoch = (double)run->step / (double)run->steps_per_epoch;
-    double lr = syn_train_lr(&run->options, run->step, run->steps, (double)run->steps_per_epoch);
+    uint64_t place = syn_run_place(run);
+    uint64_t places = (uint64_t)((int64_t)run->steps + run->ahead);
+    double epoch = (double)place / (double)run->steps_per_epoch;
+    double lr = syn_train_lr(&run->options, place, places, (double)run->steps_per_epoch);
     if (strcmp(worker->momentum_form, "none") == 0)
         lr /= 1 - worker->optimizer.momentum;
     if (syn_train_is_async(&run->options))
@@ -123,15 +127,35 @@ static enum syn_status one_step(struct syn_run *run)
     SYN_TRY(compute(run, &rates, &record));
     int64_t began = syn_engine_clock_ns();
     record.gradient_norm = syn_gradient_norm(run->gradient, run->params);
-    bool is_finite = isfinite(record.result.loss) && isfinite(record.gradient_norm);
-    if (!is_finite && workers == 1) /* else the exchange tells everybody */
-        return refuse_nonfinite(run, &record);
+    if (!isfinite(record.result.loss) || !isfinite(record.gradient_norm))
+        return refuse_nonfinite(run, &record); /* the others are told why this worker leaves */
     double scale = syn_gradient_scale(record.gradient_norm, run->options.clip / sqrt(workers));
-    SYN_TRY(syn_update_step(&run->update, &rates, is_finite ? scale : 1, run->gradient, run->params,
-                            run->weights));
+    SYN_TRY(syn_update_step(&run->update, &rates, scale, run->gradient, run->params, run->weights));
     record.update_ns = syn_engine_clock_ns() - began;
     syn_meter_add(&run->lately, &record);
     run->step++;
+    return SYN_OK;
+}
+
+/* Whether somebody wants to stop, asked often enough for whoever presses Ctrl-C and too seldom to
+ * cost anything. All workers must ask at the same steps, so the first one's clock counts. */
+static enum syn_status ask_to_stop(struct syn_run *run)
+{
+    if (run->options.workers == 1) {
+        run->stopped = run->wants_stop;
+        return SYN_OK;
+    }
+    if (run->step < run->ask_at)
+        return SYN_OK;
+    int64_t now = syn_engine_clock_ns();
+    struct syn_report own = {.wants_stop = run->wants_stop, .asked_ns = now - run->asked_ns};
+    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
+    double step_ns = (double)run->reports[0].asked_ns / (double)(run->step - run->asked_at);
+    double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
+    run->stopped = run->reports[0].wants_stop != 0;
+    run->asked_ns = now;
+    run->asked_at = run->step;
+    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
     return SYN_OK;
 }
 
@@ -140,22 +164,53 @@ static bool is_due(const struct syn_run *run, uint64_t every)
     return run->step == run->steps || run->step % every == 0;
 }
 
+/* An evaluation may be due after every epoch, which steps count only as long as the number of
+ * workers stays. */
+static enum syn_status judge_if_due(struct syn_run *run)
+{
+    uint64_t every = run->options.eval_every;
+    bool ends_epoch = syn_run_place(run) % run->steps_per_epoch == 0;
+    bool due = run->step == run->steps || (every ? run->step % every == 0 : ends_epoch);
+    bool done = run->judged_step == run->step || run->step == 0;
+    return run->judging && due && !done && !run->stopped ? syn_run_judge(run) : SYN_OK;
+}
+
+/* A checkpoint that cannot be had: at the start the run is refused, later it goes on. */
+static enum syn_status save(struct syn_run *run, bool at_start)
+{
+    bool written;
+    SYN_TRY(syn_checkpoint_write(run, &written));
+    if (written || run->rank > 0)
+        return written || !at_start ? SYN_OK : SYN_IO;
+    if (at_start)
+        return syn_report(SYN_IO, "out: checkpoints cannot be written to %s", run->files.out);
+    syn_report_log(SYN_LOG_WARNING,
+                   "there is no checkpoint of step %llu; earlier ones are as they were",
+                   (unsigned long long)run->step);
+    return SYN_OK;
+}
+
 static enum syn_status loop(struct syn_run *run)
 {
     const struct syn_train_options *options = &run->options;
-    uint64_t judge_every = options->eval_every ? options->eval_every : run->steps_per_epoch;
-    run->began_ns = syn_engine_clock_ns();
+    if (options->checkpoint_every > 0)
+        SYN_TRY(save(run, true));
+    SYN_TRY(judge_if_due(run)); /* if the run was stopped before it had been done */
+    run->asked_ns = syn_engine_clock_ns();
+    run->asked_at = run->step;
     while (run->step < run->steps && !run->stopped) {
         SYN_TRY(one_step(run));
         syn_run_tell(run, -1);
-        bool stops_alone = run->wants_stop && options->workers == 1;
-        if (is_due(run, options->log_every) || stops_alone) {
+        SYN_TRY(ask_to_stop(run));
+        if (is_due(run, options->log_every) || run->stopped) {
             SYN_TRY(syn_run_agree(run));
-            SYN_TRY(syn_run_log(run));
+            syn_run_log(run);
         }
-        if (run->judging && is_due(run, judge_every) && !run->stopped)
-            SYN_TRY(syn_run_judge(run));
+        SYN_TRY(judge_if_due(run));
+        if (options->checkpoint_every > 0 && run->step % options->checkpoint_every == 0)
+            SYN_TRY(save(run, false));
     }
+    SYN_TRY(save(run, false));
     return syn_worker_settle(run->update.worker, run->global);
 }
 

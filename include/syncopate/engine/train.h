@@ -59,6 +59,12 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
 /* Set what the method of options->algo needs, over what options hold. */
 enum syn_status syn_train_apply_algo(struct syn_train_options *options);
 
+/* Set all that a run was started with, from its latest checkpoint that can be read, and to go on
+ * with it in the same directory (resume, out). No checkpoint there: SYN_INVALID; none that can be
+ * read: SYN_FORMAT; options are unchanged then.
+ *   directory  of the run */
+enum syn_status syn_train_recall(const char *directory, struct syn_train_options *options);
+
 /* The learning rate of a step.
  *   step             from 0 to steps - 1
  *   steps_per_epoch  more than 0; milestones and warm-up may be given in epochs */
@@ -123,11 +129,12 @@ struct syn_train_summary {
 };
 
 /* Train, blocking until the end.
- *   options  contradictory settings, a model that does not fit the data, an unusable directory:
- *            SYN_INVALID before anything is written
+ *   options  contradictory settings, a model that does not fit the data, an unusable directory,
+ *            settings that contradict the run to resume: SYN_INVALID before anything is written
  *   watch    may be NULL; called on this thread
  *   summary  written on success, and a run that was told to stop is a success
- * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor. */
+ * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor; earlier
+ * checkpoints stay. One that cannot be written is logged as a warning, and training goes on. */
 enum syn_status syn_train(const struct syn_train_options *options,
                           const struct syn_train_watch *watch, struct syn_train_summary *summary);
 

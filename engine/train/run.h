@@ -30,13 +30,14 @@ struct syn_run {
     uint64_t steps_per_epoch;
     uint64_t step; /* updates made */
     int64_t began_ns;
+    int64_t handed_ns; /* of this step's backward pass, spent on handing tensors over */
     struct syn_meter lately; /* since the last line of metrics.jsonl; this worker's */
     struct syn_meter last;   /* what the last line of metrics.jsonl says */
     struct syn_meter total;
     struct syn_meter judged;     /* the last evaluation */
     uint64_t judged_step;        /* of what weights it was; 0 for none */
     struct syn_cost cost_before; /* the worker's at the last line of metrics.jsonl */
-    struct syn_cost lately_cost; /* of the busiest worker since then */
+    struct syn_cost lately_cost; /* since then: times of worker 0, bytes of the busiest one */
     double bytes_out;            /* of the busiest worker, over the run */
     double bytes_in;
     bool wants_stop; /* the watcher has said so */

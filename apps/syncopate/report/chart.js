@@ -1,172 +1,212 @@
-// Charts as SVG: scales, axes, lines, stacked bars, and the values under a pointer, a finger or the arrow keys.
-// Text reaches the page as text nodes only, so that no name or setting can become markup.
+// Charts as SVG: numbers in words, scales, axes, lines, and the values under a pointer, a finger or the arrow
+// keys. Text reaches the page as text nodes only, so that no name or setting can become markup.
 'use strict';
 
 const SVG = 'http://www.w3.org/2000/svg';
-const KINDS = 8; // colours; with them goes the shape of a mark, and, for every further eight, a dash
+const KINDS = 8; // colours, each with its own mark; every further eight series get another dash
 
-function element(tag, attributes, ...children) {
+function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes || {}))
+    for (const [name, value] of Object.entries(attributes))
         if (value !== undefined && value !== false) made.setAttribute(name, value === true ? '' : value);
-    made.append(...children.filter(child => child !== null && child !== undefined));
+    made.append(...children.filter(child => child !== null));
     return made;
 }
 
-function shape(tag, attributes, ...children) {
+function shape(tag, attributes = {}, ...children) {
     const made = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
     made.append(...children);
     return made;
 }
 
-function kindOf(index) {
-    const dash = Math.floor(index / KINDS) % 4;
-    return `k${index % KINDS}` + (dash ? ` d${dash}` : '');
+const colourOf = index => `k${index % KINDS}`;
+const dashOf = index => `d${Math.floor(index / KINDS) % 4}`;
+
+// 12345.678 -> 12 345.678
+function grouped(decimal) {
+    const [whole, rest] = decimal.split('.');
+    const spaced = whole.replace(/\B(?=(\d{3})+$)/g, '\u202f');
+    return rest === undefined ? spaced : `${spaced}.${rest}`;
 }
 
-// Numbers as a person writes them: about four digits, no exponent where it can be helped.
+function withPower(value, digits) {
+    const [mantissa, power] = value.toExponential(digits).split('e');
+    const raised = [...String(Number(power))].map(c => c === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[c]);
+    return `${Number(mantissa)}·10${raised.join('')}`;
+}
+
+// A number of so many digits as a person writes it: no zeros at the end, no exponent where it can be helped.
 function words(value, digits = 4) {
     if (!Number.isFinite(value)) return '–';
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-4 || size >= 1e7)) {
-        const [mantissa, power] = value.toExponential(Math.max(0, digits - 2)).split('e');
-        return `${Number(mantissa)}·10${[...String(Number(power))].map(c => c === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[c]).join('')}`;
-    }
+    if (size !== 0 && (size < 1e-4 || size >= 1e7)) return withPower(value, Math.max(0, digits - 2));
     const decimals = size === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-    return String(Number(value.toFixed(Math.min(decimals, 8)))).replace(/\B(?=(\d{3})+(?!\d)(?<!\.\d*))/g, ' ');
+    return grouped(String(Number(value.toFixed(Math.min(decimals, 8)))));
 }
+
+// The same for columns: zeros at the end stay.
+function fixed(value, decimals) {
+    return Number.isFinite(value) ? grouped(value.toFixed(decimals)) : '–';
+}
+
+function rounded(value, digits) {
+    if (!Number.isFinite(value)) return '–';
+    return fixed(value, value === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
+}
+
+// [name, size, from what on it is used]
+const BYTES = [['B', 1, 0], ['kB', 1e3, 1e3], ['MB', 1e6, 1e6], ['GB', 1e9, 1e9], ['TB', 1e12, 1e12]];
+const SECONDS = [['s', 1, 0], ['min', 60, 600], ['h', 3600, 36000]];
 
 // The unit in which the largest of some values is easy to read.
 function unitFor(most, units) {
-    let chosen = units[0];
-    for (const unit of units) if (most >= unit[1]) chosen = unit;
-    return {name: chosen[0], size: chosen[1]};
+    const [name, size] = units.filter(unit => most >= unit[2]).pop() || units[0];
+    return {name, size};
 }
-const BYTES = [['B', 1], ['kB', 1e3], ['MB', 1e6], ['GB', 1e9], ['TB', 1e12]];
-const SECONDS = [['s', 1], ['min', 600], ['h', 36000]];
-const timeUnit = most => {
-    const {name} = unitFor(most, SECONDS);
-    return {name, size: {s: 1, min: 60, h: 3600}[name]};
-};
+
 function bytesInWords(bytes) {
     if (!Number.isFinite(bytes)) return '–';
     const unit = unitFor(bytes, BYTES);
-    return `${words(bytes / unit.size)} ${unit.name}`;
+    return `${rounded(bytes / unit.size, 3)} ${unit.name}`;
 }
+
+const clean = number => Number(number.toPrecision(12));
 
 function linearTicks(low, high, count) {
     const rough = (high - low) / Math.max(1, count);
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough * 0.999);
+    const step = [1, 2, 2.5, 5, 10].map(times => times * power).find(size => size >= rough * 0.999);
     const ticks = [];
-    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push(Number((i * step).toPrecision(12)));
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push(clean(i * step));
     return ticks;
 }
 
 function logTicks(low, high, count) {
     const decades = Math.log10(high / low);
-    const steps = decades > count ? [1] : decades > count / 2.5 ? [1, 3] : [1, 2, 5];
-    const every = decades > count ? Math.ceil(decades / count) : 1;
+    const within = decades > count ? [1] : decades > count / 2.5 ? [1, 3] : [1, 2, 5];
+    const every = Math.max(1, Math.ceil(decades / count));
     const ticks = [];
-    for (let p = Math.floor(Math.log10(low)); p <= Math.log10(high) + 1e-9; p++)
-        if (p % every === 0)
-            for (const m of steps) {
-                const tick = Number((m * 10 ** p).toPrecision(12));
-                if (tick >= low * 0.999999 && tick <= high * 1.000001) ticks.push(tick);
-            }
-    return ticks;
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1e-9; power++)
+        if (power % every === 0) ticks.push(...within.map(times => clean(times * 10 ** power)));
+    return ticks.filter(tick => tick >= low * 0.999999 && tick <= high * 1.000001);
 }
 
 function powerTicks(low, high, count) {
-    const ticks = [];
     const every = Math.max(1, Math.ceil(Math.log2(high / low) / count));
-    for (let p = Math.ceil(Math.log2(low) - 1e-9); p <= Math.log2(high) + 1e-9; p += every) ticks.push(2 ** p);
+    const ticks = [];
+    for (let power = Math.ceil(Math.log2(low) - 1e-9); power <= Math.log2(high) + 1e-9; power += every)
+        ticks.push(2 ** power);
     return ticks;
 }
 
-// A way from values to places, and its ticks. form: linear, log or log2.
-function scale(form, low, high, from, to, count) {
-    const bend = form === 'linear' ? v => v : Math.log;
+// A way from values to places, with about count ticks. form: linear, log or log2.
+function scale(form, [low, high], [from, to], count) {
+    const bend = form === 'linear' ? value => value : Math.log;
     const width = bend(high) - bend(low) || 1;
     const ticks = {linear: linearTicks, log: logTicks, log2: powerTicks}[form](low, high, count);
-    const at = value => from + (bend(value) - bend(low)) / width * (to - from);
-    return {at, ticks, low, high};
+    return {ticks, at: value => from + (bend(value) - bend(low)) / width * (to - from)};
 }
 
-// Bounds of values with a little air; a single value gets some.
-function bounds(values, form) {
-    let [low, high] = [Infinity, -Infinity];
-    for (const v of values) { low = Math.min(low, v); high = Math.max(high, v); }
+// Bounds of values with a little air around them, within limits that values cannot leave.
+function bounds(values, form, limits = [-Infinity, Infinity]) {
+    let low = Infinity;
+    let high = -Infinity;
+    for (const value of values) {
+        low = Math.min(low, value);
+        high = Math.max(high, value);
+    }
     if (low > high) return form === 'linear' ? [0, 1] : [1, 2];
     if (form !== 'linear') return low === high ? [low / 2, high * 2] : [low / 1.06, high * 1.06];
-    const air = (high - low || Math.abs(high) || 1) * 0.05;
-    return [low >= 0 && low - air < 0 ? 0 : low - air, high + air];
+    if (low === high) return high === 0 ? [0, 1] : [Math.min(0, 1.1 * high), Math.max(0, 1.1 * high)];
+    const air = (high - low) * 0.05;
+    return [low >= 0 && low < air ? 0 : Math.max(low - air, limits[0]), Math.min(high + air, limits[1])];
 }
+
+const spans = (values, times) => values.length > 0 && Math.min(...values) > 0 &&
+    Math.max(...values) / Math.min(...values) >= times;
 
 // Of very many points, the lowest and the highest of every few: what an eye could see of them.
 function thin(points, most = 1200) {
     if (points.length <= most) return points;
     const few = Math.ceil(points.length / (most / 2));
     const kept = [];
-    for (let i = 0; i < points.length; i += few) {
-        const part = points.slice(i, i + few);
-        const low = part.reduce((a, b) => b[1] < a[1] ? b : a), high = part.reduce((a, b) => b[1] > a[1] ? b : a);
-        kept.push(...(low === high ? [low] : points.indexOf(low, i) < points.indexOf(high, i) ? [low, high] : [high, low]));
+    for (let i = 0; i < points.length - 1; i += few) {
+        const part = points.slice(i, Math.min(i + few, points.length - 1));
+        const low = part.reduce((a, b) => b[1] < a[1] ? b : a);
+        const high = part.reduce((a, b) => b[1] > a[1] ? b : a);
+        kept.push(...(low === high ? [low] : part.indexOf(low) < part.indexOf(high) ? [low, high] : [high, low]));
     }
-    if (kept[kept.length - 1] !== points[points.length - 1]) kept.push(points[points.length - 1]);
-    return kept;
+    return [...kept, points[points.length - 1]];
 }
 
-function mark(index, x, y, r, extra = '') {
-    const cls = `mark ${kindOf(index).split(' ')[0]} ${extra}`;
-    const poly = (...corners) => shape('polygon', {class: cls, points: corners.map(([dx, dy]) => `${x + dx * r},${y + dy * r}`).join(' ')});
-    switch (index % KINDS) {
-    case 1: return poly([-.9, -.9], [.9, -.9], [.9, .9], [-.9, .9]);
-    case 2: return poly([0, -1.2], [1.1, .9], [-1.1, .9]);
-    case 3: return poly([0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]);
-    case 4: return poly([0, 1.2], [1.1, -.9], [-1.1, -.9]);
-    case 5: return poly([-.4, -1.2], [.4, -1.2], [.4, -.4], [1.2, -.4], [1.2, .4], [.4, .4], [.4, 1.2], [-.4, 1.2], [-.4, .4], [-1.2, .4], [-1.2, -.4], [-.4, -.4]);
-    case 6: return poly([-.5, -1.1], [.5, -1.1], [1.1, 0], [.5, 1.1], [-.5, 1.1], [-1.1, 0]);
-    case 7: return poly([-1.3, -.6], [1.3, -.6], [1.3, .6], [-1.3, .6]);
-    default: return shape('circle', {class: cls, cx: x, cy: y, r});
-    }
+const CORNERS = [
+    null, // a circle
+    [[-.9, -.9], [.9, -.9], [.9, .9], [-.9, .9]],
+    [[0, -1.2], [1.1, .9], [-1.1, .9]],
+    [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
+    [[0, 1.2], [1.1, -.9], [-1.1, -.9]],
+    [[-.4, -1.2], [.4, -1.2], [.4, -.4], [1.2, -.4], [1.2, .4], [.4, .4],
+        [.4, 1.2], [-.4, 1.2], [-.4, .4], [-1.2, .4], [-1.2, -.4], [-.4, -.4]],
+    [[-.5, -1.1], [.5, -1.1], [1.1, 0], [.5, 1.1], [-.5, 1.1], [-1.1, 0]],
+    [[-1.4, -.6], [1.4, -.6], [1.4, .6], [-1.4, .6]],
+];
+
+function mark(index, x, y, r, more = '') {
+    const name = `mark ${colourOf(index)} ${more}`;
+    const corners = CORNERS[index % KINDS];
+    if (!corners) return shape('circle', {class: name, cx: x, cy: y, r});
+    const points = corners.map(([dx, dy]) => `${(x + dx * r).toFixed(1)},${(y + dy * r).toFixed(1)}`);
+    return shape('polygon', {class: name, points: points.join(' ')});
 }
 
 function swatch(index) {
-    return shape('svg', {width: 26, height: 12, viewBox: '0 0 26 12', 'aria-hidden': 'true', class: kindOf(index)},
-        shape('path', {class: 'line', d: 'M1 6H25'}), mark(index, 13, 6, 4));
+    return shape('svg', {class: 'swatch', width: 26, height: 12, viewBox: '0 0 26 12', 'aria-hidden': 'true'},
+        shape('path', {class: `line ${colourOf(index)} ${dashOf(index)}`, d: 'M1 6H25'}), mark(index, 13, 6, 4));
 }
 
+// The box with the values of one place; rows are [picture, name, value].
 const tip = {
-    box: null,
     show(x, y, head, rows) {
-        this.box = this.box || document.getElementById('tip');
-        this.box.replaceChildren(element('b', {}, head), ...rows.map(([key, name, value]) => element('div', {}, key, element('span', {}, name), element('span', {}, value))));
-        this.box.hidden = false;
-        const {width, height} = this.box.getBoundingClientRect();
+        const box = document.getElementById('tip');
+        box.replaceChildren(element('b', {}, head), ...rows.map(([picture, name, value]) =>
+            element('div', {}, picture, element('span', {}, name), element('span', {}, value))));
+        box.hidden = false;
+        const {width, height} = box.getBoundingClientRect();
         const left = x + 16 + width > innerWidth - 8 ? x - 16 - width : x + 16;
-        this.box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
-        this.box.style.top = `${Math.max(8, Math.min(y - height - 12 < 8 ? y + 20 : y - height - 12, innerHeight - height - 8))}px`;
+        const top = y - height - 12 < 8 ? y + 20 : y - height - 12;
+        box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+        box.style.top = `${Math.max(8, Math.min(top, innerHeight - height - 8))}px`;
     },
     hide() {
-        if (this.box) this.box.hidden = true;
+        document.getElementById('tip').hidden = true;
     },
 };
 addEventListener('scroll', () => tip.hide(), {passive: true});
 
-// What both forms of chart share: a figure with a heading, an SVG as wide as there is room, drawn anew when that changes.
+// What all charts share: a figure with a heading, and an SVG as wide as there is room, drawn anew when that
+// changes. Those that extend it have draw(), and use show() to say what.
 class Chart {
     constructor(name, heading, unit) {
         this.svg = shape('svg', {role: 'img', tabindex: 0});
-        this.heading = element('h4', {}, heading, element('span', {}, unit ? ` (${unit})` : ''));
-        this.element = element('figure', {'data-chart': name}, this.heading, this.svg);
-        this.name = heading;
-        new ResizeObserver(() => this.draw()).observe(this.element);
+        this.unit = element('span');
+        this.title = element('span', {class: 'title'});
+        this.element = element('figure', {'data-chart': name}, element('h4', {}, this.title, ' ', this.unit), this.svg);
+        this.setHeading(heading, unit);
+        this.svg.addEventListener('pointerleave', () => this.leave());
+        this.svg.addEventListener('blur', () => this.leave());
+        this.svg.addEventListener('keydown', event => this.key(event));
+        new ResizeObserver(() => this.what && this.draw()).observe(this.element);
     }
 
-    setUnit(unit) {
-        this.heading.lastChild.textContent = unit ? ` (${unit})` : '';
+    setHeading(heading, unit) {
+        this.title.textContent = heading;
+        this.unit.textContent = unit ? `(${unit})` : '';
+    }
+
+    show(what) {
+        this.what = what;
+        this.draw();
     }
 
     begin(height) {
@@ -177,199 +217,169 @@ class Chart {
         this.svg.replaceChildren();
     }
 
-    add(...shapes) {
-        this.svg.append(...shapes);
+    text(x, y, anchor, string, name = '') {
+        this.svg.append(shape('text', {x, y, 'text-anchor': anchor, class: name}, string));
     }
 
-    text(x, y, anchor, string, cls = '') {
-        this.add(shape('text', {x, y, 'text-anchor': anchor, class: cls}, string));
+    line(name, x1, y1, x2, y2) {
+        this.svg.append(shape('line', {class: name, x1, y1, x2, y2}));
+    }
+
+    // A value of the y axis at each tick, and a line across.
+    drawLevels(scaleY, left, inWords) {
+        for (const tick of scaleY.ticks) {
+            this.line('grid', left, scaleY.at(tick), this.width - 6, scaleY.at(tick));
+            this.text(left - 6, scaleY.at(tick) + 4, 'end', inWords(tick));
+        }
+    }
+
+    drawGround(scaleX, left, bottom, axis) {
+        this.line('axis', left, bottom, this.width - 6, bottom);
+        for (const tick of scaleX.ticks) {
+            this.line('axis', scaleX.at(tick), bottom, scaleX.at(tick), bottom + 4);
+            this.text(scaleX.at(tick), bottom + 16, 'middle', axis.words(tick));
+        }
+        this.text(this.width - 6, bottom + 31, 'end', axis.label);
+    }
+
+    // Where on the screen a place of the drawing is.
+    onScreen(x, y) {
+        const box = this.svg.getBoundingClientRect();
+        return [box.left + x / this.width * box.width, box.top + y / this.height * box.height];
+    }
+
+    // Arrow keys go through count() places; tell(i) shows one of them.
+    key(event) {
+        const last = this.count() - 1;
+        const now = this.place ?? -1;
+        const next = {ArrowRight: Math.min(last, now + 1), ArrowDown: Math.min(last, now + 1),
+            ArrowLeft: now < 0 ? last : Math.max(0, now - 1), ArrowUp: now < 0 ? last : Math.max(0, now - 1),
+            Home: 0, End: last}[event.key];
+        if (event.key === 'Escape') this.leave();
+        if (next === undefined || last < 0) return;
+        event.preventDefault();
+        this.place = next;
+        this.tell();
+    }
+
+    leave() {
+        this.place = null;
+        tip.hide();
     }
 }
 
-// Lines. show() takes {series, x, y}: a series is {name, index, points: [[x, y], ...], marks, faint}; x is {label, form,
-// words}, y is {form, words, range}: range holds the values that must be seen, all of them if it is missing.
+const GROUND = 36; // room for the x axis
+
+// Lines. show() takes {series, x, y}. A series is {name, index, points: [[x, y], ...]}, with `marks` at its
+// points, `faint` if it stands behind the others, `what` it is of; x is {label, unit, form, words}; y is {form,
+// words}, with `range`, the values that must be seen, if those are not all, and `limits`.
 class LineChart extends Chart {
     constructor(name, heading, unit, height = 250) {
         super(name, heading, unit);
         this.tall = height;
-        this.what = null;
-        this.cursor = null;
         this.svg.addEventListener('pointermove', event => this.point(event));
         this.svg.addEventListener('pointerdown', event => this.point(event));
-        this.svg.addEventListener('pointerleave', () => this.leave());
-        this.svg.addEventListener('blur', () => this.leave());
-        this.svg.addEventListener('keydown', event => this.key(event));
     }
 
     show(what) {
-        this.what = what;
-        this.series = what.series.map(one => ({...one, points: thin(one.points.filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y) &&
-            (what.y.form === 'linear' || y > 0) && (what.x.form === 'linear' || x > 0)))})).filter(one => one.points.length > 0);
-        this.places = [...new Set(this.series.flatMap(one => one.points.map(p => p[0])))].sort((a, b) => a - b);
-        this.draw();
+        const isDrawn = ([x, y]) => Number.isFinite(x) && Number.isFinite(y) &&
+            (what.x.form === 'linear' || x > 0) && (what.y.form === 'linear' || y > 0);
+        this.series = what.series.map(one => ({...one, points: thin(one.points.filter(isDrawn))}))
+            .filter(one => one.points.length > 0);
+        this.places = [...new Set(this.series.flatMap(one => one.points.map(point => point[0])))].sort((a, b) => a - b);
+        super.show(what);
     }
 
     draw() {
-        if (!this.what) return;
         const {x, y} = this.what;
         this.begin(this.tall);
+        const bottom = this.height - GROUND;
         const values = y.range && y.range.length ? y.range : this.series.flatMap(one => one.points.map(p => p[1]));
-        const [low, high] = bounds(values, y.form);
-        const tall = scale(y.form, low, high, this.height - 34, 8, 5);
-        const left = 12 + 6.3 * Math.max(...tall.ticks.map(t => y.words(t).length), 2);
-        const most = this.places.length ? this.places[this.places.length - 1] : 1;
-        const wide = x.form === 'linear' ? scale('linear', 0, most || 1, left, this.width - 12, Math.max(2, this.width / 90))
-            : scale(x.form, ...(this.places[0] < most ? [this.places[0], most] : [most / 2 || 1, most * 2 || 2]), left, this.width - 12, Math.max(2, this.width / 60));
-        Object.assign(this, {wide, tall_: tall, left});
-        this.drawAxes(wide, tall, left);
-        this.drawLines(wide, tall, left);
-        this.layer = shape('g', {});
-        this.add(this.layer);
+        this.scaleY = scale(y.form, bounds(values, y.form, y.limits), [bottom, 8], this.height / 45);
+        const left = 12 + 6.3 * Math.max(2, ...this.scaleY.ticks.map(tick => y.words(tick).length));
+        this.scaleX = scale(x.form, this.ends(x.form), [left, this.width - 14], Math.max(2, this.width / 90));
+        this.drawLevels(this.scaleY, left, y.words);
+        this.drawGround(this.scaleX, left, bottom, x);
+        this.drawLines(left, bottom);
+        this.cursor = shape('g');
+        this.svg.append(this.cursor);
         this.svg.setAttribute('aria-label', this.describe());
-        if (this.cursor !== null) this.drawCursor();
+        if (this.place !== null && this.place < this.places.length) this.drawCursor();
     }
 
-    drawAxes(wide, tall, left) {
-        const {x, y} = this.what, bottom = this.height - 34;
-        for (const tick of tall.ticks) {
-            this.add(shape('line', {class: 'grid', x1: left, x2: this.width - 6, y1: tall.at(tick), y2: tall.at(tick)}));
-            this.text(left - 6, tall.at(tick) + 4, 'end', y.words(tick));
-        }
-        this.add(shape('line', {class: 'axis', x1: left, x2: this.width - 6, y1: bottom, y2: bottom}));
-        for (const tick of wide.ticks) {
-            this.add(shape('line', {class: 'axis', x1: wide.at(tick), x2: wide.at(tick), y1: bottom, y2: bottom + 4}));
-            this.text(wide.at(tick), bottom + 16, 'middle', x.words(tick));
-        }
-        this.text(this.width - 6, this.height - 3, 'end', x.label);
+    ends(form) {
+        const [first, last] = [this.places[0] ?? 1, this.places[this.places.length - 1] ?? 1];
+        if (form === 'linear') return [0, last || 1];
+        return first < last ? [first, last] : [first / 2, last * 2];
     }
 
-    drawLines(wide, tall, left) {
-        const id = `clip-${this.element.dataset.chart}-${Math.random().toString(36).slice(2)}`;
+    drawLines(left, bottom) {
+        const id = `clip${LineChart.clips = (LineChart.clips || 0) + 1}`;
         const inside = shape('g', {'clip-path': `url(#${id})`});
-        this.add(shape('clipPath', {id}, shape('rect', {x: left - 6, y: 0, width: this.width - left + 6, height: this.height - 30})), inside);
+        this.svg.append(shape('clipPath', {id}, shape('rect', {x: left - 6, y: 0, width: this.width - left + 6,
+            height: bottom + 5})), inside);
         for (const one of this.series) {
-            const at = one.points.map(([px, py]) => [wide.at(px), tall.at(py)]);
-            inside.append(shape('path', {class: `line ${kindOf(one.index)}${one.faint ? ' faint' : ''}`, 'data-run': one.name, 'data-points': at.length,
-                'data-last': JSON.stringify(one.points[one.points.length - 1]),
-                d: at.map(([px, py], i) => `${i ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join('')}));
-            const ends = at[at.length - 1];
-            if (one.marks && at.length <= 40) inside.append(...at.map(([px, py]) => mark(one.index, px, py, 3.2)));
-            else if (!one.faint) inside.append(mark(one.index, ends[0], ends[1], 3.4, 'end'));
+            const at = one.points.map(([x, y]) => [this.scaleX.at(x), this.scaleY.at(y)]);
+            inside.append(shape('path', {
+                class: `line ${colourOf(one.index)} ${dashOf(one.index)}${one.faint ? ' faint' : ''}`,
+                'data-run': one.name, 'data-points': at.length,
+                'data-last': JSON.stringify(one.points[at.length - 1]),
+                d: at.map(([x, y], i) => `${i ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join(''),
+            }));
+            if (one.marks && at.length <= 40) inside.append(...at.map(([x, y]) => mark(one.index, x, y, 3.2)));
+            else if (!one.faint) inside.append(mark(one.index, ...at[at.length - 1], 3.4, 'end'));
         }
     }
 
     describe() {
         const {x, y} = this.what;
-        const ends = this.series.filter(one => !one.faint).map(one => `${one.name} ${y.words(one.points[one.points.length - 1][1])}`);
-        return `${this.name}${this.heading.lastChild.textContent} against ${x.label}. Last values: ${ends.join(', ') || 'none'}.`;
+        const ends = this.series.filter(one => !one.faint)
+            .map(one => `${one.name} ${y.words(one.points[one.points.length - 1][1])}`);
+        return `${this.title.textContent} ${this.unit.textContent} against ${x.label}. ` +
+            `Last values: ${ends.join(', ') || 'none'}.`;
     }
 
-    // What each series has at the place nearest to x.
-    near(x) {
-        const found = [];
-        for (const one of this.series) {
-            let best = one.points[0];
-            for (const p of one.points) if (Math.abs(this.wide.at(p[0]) - this.wide.at(x)) < Math.abs(this.wide.at(best[0]) - this.wide.at(x))) best = p;
-            if (Math.abs(this.wide.at(best[0]) - this.wide.at(x)) <= Math.max(14, this.width / 30)) found.push([one, best]);
-        }
-        return found;
+    // What each series has at or near the place.
+    near() {
+        const at = this.scaleX.at(this.places[this.place]);
+        const far = point => Math.abs(this.scaleX.at(point[0]) - at);
+        return this.series.map(one => [one, one.points.reduce((a, b) => far(b) < far(a) ? b : a)])
+            .filter(([, point]) => far(point) <= Math.max(12, this.width / 40));
     }
 
     drawCursor() {
-        const at = this.wide.at(this.cursor);
-        this.layer.replaceChildren(shape('line', {class: 'cursor', x1: at, x2: at, y1: 4, y2: this.height - 34}),
-            ...this.near(this.cursor).filter(([, p]) => this.tall_.at(p[1]) <= this.height - 30)
-                .map(([one, p]) => shape('circle', {class: `here ${kindOf(one.index).split(' ')[0]}`, cx: this.wide.at(p[0]), cy: this.tall_.at(p[1]), r: 4})));
+        const at = this.scaleX.at(this.places[this.place]);
+        const bottom = this.height - GROUND;
+        const dots = this.near().map(([one, [x, y]]) => [one, this.scaleX.at(x), this.scaleY.at(y)]);
+        this.cursor.replaceChildren(shape('line', {class: 'cursor', x1: at, x2: at, y1: 4, y2: bottom}),
+            ...dots.filter(([, , y]) => y <= bottom)
+                .map(([one, cx, cy]) => shape('circle', {class: `here ${colourOf(one.index)}`, cx, cy, r: 4})));
+    }
+
+    count() {
+        return this.places.length;
     }
 
     tell() {
-        const {x, y} = this.what, box = this.svg.getBoundingClientRect();
+        const {x, y} = this.what;
         this.drawCursor();
-        const rows = this.near(this.cursor).map(([one, p]) => [swatch(one.index), one.name + (one.what ? `, ${one.what}` : ''), y.words(p[1], 5)]);
-        tip.show(box.left + this.wide.at(this.cursor) / this.width * box.width, box.top + box.height * .35, `${x.words(this.cursor)} ${x.unit}`, rows);
+        const rows = this.near().map(([one, point]) =>
+            [swatch(one.index), one.name + (one.what ? `, ${one.what}` : ''), y.words(point[1], 5)]);
+        const at = this.places[this.place];
+        tip.show(...this.onScreen(this.scaleX.at(at), this.height * 0.4), `${x.words(at)} ${x.unit}`, rows);
     }
 
     point(event) {
-        if (!this.wide || !this.places.length) return;
-        const box = this.svg.getBoundingClientRect(), at = (event.clientX - box.left) / box.width * this.width;
-        this.cursor = this.places.reduce((a, b) => Math.abs(this.wide.at(b) - at) < Math.abs(this.wide.at(a) - at) ? b : a);
-        this.tell();
-    }
-
-    key(event) {
-        const last = this.places.length - 1, now = this.places.indexOf(this.cursor);
-        const next = {ArrowRight: Math.min(last, now + 1), ArrowLeft: now < 0 ? last : Math.max(0, now - 1), Home: 0, End: last}[event.key];
-        if (event.key === 'Escape') this.leave();
-        if (next === undefined || last < 0) return;
-        event.preventDefault();
-        this.cursor = this.places[next];
+        if (!this.scaleX || !this.places.length) return;
+        const box = this.svg.getBoundingClientRect();
+        const at = (event.clientX - box.left) / box.width * this.width;
+        const far = i => Math.abs(this.scaleX.at(this.places[i]) - at);
+        this.place = this.places.reduce((best, _, i) => far(i) < far(best) ? i : best, 0);
         this.tell();
     }
 
     leave() {
-        this.cursor = null;
-        if (this.layer) this.layer.replaceChildren();
-        tip.hide();
+        super.leave();
+        if (this.cursor) this.cursor.replaceChildren();
     }
-}
-
-// Stacked bars, one a run, and below each a thin one for what went on beside it. show() takes {rows, parts, beside, unit}:
-// a row is {name, index, values: {part: number}}; a part is {key, label}.
-class BarChart extends Chart {
-    show(what) {
-        this.what = what;
-        this.draw();
-    }
-
-    draw() {
-        if (!this.what) return;
-        const {rows, parts, beside} = this.what, each = 58;
-        this.begin(rows.length * each + 40);
-        const sum = row => parts.reduce((all, part) => all + row.values[part.key], 0);
-        const most = Math.max(...rows.map(row => Math.max(sum(row), row.values[beside.key] || 0)), 1e-9);
-        const wide = scale('linear', 0, most * 1.02, 2, this.width - 12, Math.max(2, this.width / 90)), bottom = rows.length * each + 6;
-        this.add(shape('defs', {}, shape('pattern', {id: 'hatch', width: 5, height: 5, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)'},
-            shape('rect', {width: 5, height: 5, fill: 'var(--wait)'}), shape('line', {x1: 0, x2: 0, y1: 0, y2: 5, stroke: 'var(--paper)', 'stroke-width': 3, 'stroke-opacity': .45}))));
-        for (const tick of wide.ticks) {
-            this.add(shape('line', {class: 'grid', x1: wide.at(tick), x2: wide.at(tick), y1: 4, y2: bottom}));
-            this.text(wide.at(tick), bottom + 16, tick ? 'middle' : 'start', words(tick));
-        }
-        this.add(shape('line', {class: 'axis', x1: 2, x2: this.width - 6, y1: bottom, y2: bottom}));
-        this.text(this.width - 6, this.height - 3, 'end', 'a step, ms');
-        rows.forEach((row, i) => this.drawRow(row, i * each, wide));
-        this.svg.setAttribute('aria-label', `${this.name}. ` + rows.map(row => `${row.name}: ` + this.tips(row).map(([, name, value]) => `${name} ${value}`).join(', ')).join('. '));
-    }
-
-    drawRow(row, top, wide) {
-        const {parts, beside} = this.what, group = shape('g', {class: 'part', 'data-run': row.name});
-        this.text(2, top + 15, 'start', row.name, 'name');
-        let sum = 0;
-        for (const part of parts) {
-            const value = row.values[part.key], x = wide.at(sum), width = wide.at(sum + value) - x;
-            sum += value;
-            if (!(value > 0)) continue;
-            const fill = part.key === 'wait' ? 'url(#hatch)' : `var(--${part.key})`;
-            group.append(shape('rect', {x, y: top + 21, width: Math.max(.5, width - 1), height: 20, fill, 'data-part': part.key, 'data-value': value}));
-            if (width > 64) group.append(shape('text', {x: x + 6, y: top + 35, class: part.key === 'wait' ? 'name' : 'on'}, words(value, 3)));
-        }
-        if (row.values[beside.key] > 0)
-            group.append(shape('rect', {x: 2, y: top + 43, width: Math.max(.5, wide.at(row.values[beside.key]) - 2), height: 6, fill: `var(--${beside.key})`,
-                'data-part': beside.key, 'data-value': row.values[beside.key]}));
-        group.append(shape('rect', {x: 0, y: top, width: this.width, height: 54, fill: 'transparent'}));
-        const tell = event => tip.show(event.clientX, event.clientY, row.name, this.tips(row));
-        group.addEventListener('pointermove', tell);
-        group.addEventListener('pointerdown', tell);
-        group.addEventListener('pointerleave', () => tip.hide());
-        this.add(group);
-    }
-
-    tips(row) {
-        const {parts, beside} = this.what;
-        return [...parts, beside].filter(part => row.values[part.key] > 0).map(part => [key(part.key), part.label, `${words(row.values[part.key], 3)} ms`]);
-    }
-}
-
-function key(part) {
-    return shape('svg', {width: 12, height: 12, 'aria-hidden': 'true'},
-        shape('rect', {width: 12, height: part === 'exchange' ? 5 : 12, y: part === 'exchange' ? 4 : 0, fill: part === 'wait' ? 'url(#hatch)' : `var(--${part})`}));
 }

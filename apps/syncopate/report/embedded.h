@@ -11,6 +11,8 @@ extern const unsigned char report_page_css[];
 extern const size_t report_page_css_bytes;
 extern const unsigned char report_chart_js[];
 extern const size_t report_chart_js_bytes;
+extern const unsigned char report_bars_js[];
+extern const size_t report_bars_js_bytes;
 extern const unsigned char report_page_js[];
 extern const size_t report_page_js_bytes;
 

@@ -57,7 +57,8 @@ enum syn_status page_add(const struct text *data, struct text *text)
         {"@style@", (const char *)report_page_css, report_page_css_bytes},
         {"@data@", data->bytes, data->length},
         {"@chart@", (const char *)report_chart_js, report_chart_js_bytes},
-        {"@script@", (const char *)report_page_js, report_page_js_bytes},
+        {"@bars@", (const char *)report_bars_js, report_bars_js_bytes},
+        {"@page@", (const char *)report_page_js, report_page_js_bytes},
     };
     const char *at = (const char *)report_page_html; /* ends with a NUL, as all of them do */
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

@@ -21,7 +21,7 @@
 #include "page.h"
 
 #define MOST_VISITS 16
-#define VISIT_MS    10000
+#define VISIT_MS    5000
 #define NAP_MS      500 /* a signal that comes just before poll() is seen after that */
 
 /* A connection. */

@@ -30,7 +30,7 @@ struct syn_run {
     uint64_t steps_per_epoch;
     uint64_t step; /* updates made */
     int64_t began_ns;
-    int64_t handed_ns; /* of this step's backward pass, spent on handing tensors over */
+    int64_t handed_ns;       /* of this step's backward pass, spent on handing tensors over */
     struct syn_meter lately; /* since the last line of metrics.jsonl; this worker's */
     struct syn_meter last;   /* what the last line of metrics.jsonl says */
     struct syn_meter total;

@@ -1,5 +1,6 @@
-/* Fuzzes what the report reads of others: JSON, which is either refused or can be walked to its last
- * value, and requests of browsers, which are either refused or name something that is served. */
+/* Fuzzes what the report reads of others: JSON, which is either refused or can be walked to its
+ * last value, and requests of browsers, which are either refused or name something that is
+ * served. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -68,7 +68,7 @@ function unitFor(most, units) {
 function bytesInWords(bytes) {
     if (!Number.isFinite(bytes)) return '–';
     const unit = unitFor(bytes, BYTES);
-    return `${rounded(bytes / unit.size, 3)} ${unit.name}`;
+    return `${words(bytes / unit.size, 3)} ${unit.name}`;
 }
 
 const clean = number => Number(number.toPrecision(12));
@@ -84,8 +84,8 @@ function linearTicks(low, high, count) {
 
 function logTicks(low, high, count) {
     const decades = Math.log10(high / low);
-    const within = decades > count ? [1] : decades > count / 2.5 ? [1, 3] : [1, 2, 5];
-    const every = Math.max(1, Math.ceil(decades / count));
+    const within = [[1, 2, 5], [1, 3], [1]].find(times => decades * times.length <= count * 1.3) || [1];
+    const every = Math.max(1, Math.ceil(decades / (count * 1.3)));
     const ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1e-9; power++)
         if (power % every === 0) ticks.push(...within.map(times => clean(times * 10 ** power)));
@@ -297,7 +297,8 @@ class LineChart extends Chart {
         const values = y.range && y.range.length ? y.range : this.series.flatMap(one => one.points.map(p => p[1]));
         this.scaleY = scale(y.form, bounds(values, y.form, y.limits), [bottom, 8], this.height / 45);
         const left = 12 + 6.3 * Math.max(2, ...this.scaleY.ticks.map(tick => y.words(tick).length));
-        this.scaleX = scale(x.form, this.ends(x.form), [left, this.width - 14], Math.max(2, this.width / 90));
+        const room = x.form === 'log2' ? 60 : 90;
+        this.scaleX = scale(x.form, this.ends(x.form), [left, this.width - 14], Math.max(2, this.width / room));
         this.drawLevels(this.scaleY, left, y.words);
         this.drawGround(this.scaleX, left, bottom, x);
         this.drawLines(left, bottom);
@@ -363,8 +364,8 @@ class LineChart extends Chart {
     tell() {
         const {x, y} = this.what;
         this.drawCursor();
-        const rows = this.near().map(([one, point]) =>
-            [swatch(one.index), one.name + (one.what ? `, ${one.what}` : ''), y.words(point[1], 5)]);
+        const rows = this.near().sort(([a], [b]) => a.index - b.index).map(([one, point]) =>
+            [swatch(one.index), one.name + (one.what ? `, ${one.what}` : ''), y.words(point[1])]);
         const at = this.places[this.place];
         tip.show(...this.onScreen(this.scaleX.at(at), this.height * 0.4), `${x.words(at)} ${x.unit}`, rows);
     }

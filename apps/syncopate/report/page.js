@@ -157,10 +157,20 @@ function shared(runs, field, phrase) {
 function axisFor(key, runs) {
     if (key === 'steps')
         return {of: line => line.steps, label: 'steps', unit: 'steps', form: 'linear', words: v => words(v, 7)};
-    const ends = runs.flatMap(run => [...run.lines.slice(-1), ...run.judged.slice(-1)]).map(line => line[key]);
-    const unit = unitFor(Math.max(0, ...ends), key === 'bytes' ? BYTES : SECONDS);
-    const label = key === 'bytes' ? `sent by a worker, ${unit.name}` : `time, ${unit.name}`;
-    return {of: line => line[key] / unit.size, label, unit: unit.name, form: 'linear', words: v => words(v)};
+    if (key === 'bytes') return bytesAxisFor(runs);
+    const ends = runs.flatMap(run => [...run.lines.slice(-1), ...run.judged.slice(-1)]).map(line => line.seconds);
+    const {name, size} = unitFor(Math.max(0, ...ends), SECONDS);
+    return {of: line => line.seconds / size, label: `time, ${name}`, unit: name, form: 'linear', words: v => words(v)};
+}
+
+// Methods differ by factors in what they send: then only a logarithmic axis shows more than one of them.
+function bytesAxisFor(runs) {
+    const totals = runs.map(run => run.bytes);
+    if (spans(totals, 8))
+        return {of: line => line.bytes, label: 'sent by a worker, log', unit: '', form: 'log', words: bytesInWords};
+    const {name, size} = unitFor(Math.max(0, ...totals), BYTES);
+    return {of: line => line.bytes / size, label: `sent by a worker, ${name}`, unit: name, form: 'linear',
+        words: v => words(v)};
 }
 
 const valuesOf = series => series.flatMap(one => one.points.map(point => point[1]));
@@ -319,7 +329,8 @@ class Simulation {
         const chart = new LineChart(`simulation-${number}`, label, unit);
         const lines = series.map(({name, points}) =>
             ({name, index: names.indexOf(name), points: [...points].sort((a, b) => a[0] - b[0]), marks: true}));
-        const isLog = spans(valuesOf(lines), 20);
+        const isShare = Math.max(...valuesOf(lines)) <= 1; // whose distance to nothing is what counts
+        const isLog = !isShare && spans(valuesOf(lines), 20);
         if (isLog) chart.setHeading(label, unit ? `${unit}, log` : 'log');
         const y = isLog ? {form: 'log', words} : {form: 'linear', words, range: [0, ...valuesOf(lines)]};
         chart.show({series: lines, x: axis, y});

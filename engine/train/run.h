@@ -39,6 +39,7 @@ struct syn_run {
     size_t offer_count;
     struct syn_checkpoint_head from; /* what all resume from */
     int64_t began_ns;
+    int64_t handed_ns;       /* of this step's backward pass, spent on handing tensors over */
     struct syn_meter lately; /* since the last line of metrics.jsonl; this worker's */
     struct syn_meter last;   /* what the last line of metrics.jsonl says */
     struct syn_meter total;
@@ -46,7 +47,7 @@ struct syn_run {
     uint64_t judged_step;        /* of what weights it was; 0 for none */
     struct syn_cost cost_before; /* the worker's at the last line of metrics.jsonl */
     struct syn_cost unreported;  /* what it had spent since then when it was saved */
-    struct syn_cost lately_cost; /* of the busiest worker since then */
+    struct syn_cost lately_cost; /* since then: times of worker 0, bytes of the busiest one */
     double bytes_out;            /* of the busiest worker, over the run */
     double bytes_in;
     struct syn_cost answered; /* of all workers over the run: how stale they were */

@@ -90,6 +90,7 @@ struct syn_cost syn_run_unreported(const struct syn_run *run)
         .selected = total.selected - before->selected + saved->selected,
         .taken_back = total.taken_back - before->taken_back + saved->taken_back,
         .select_ms = total.select_ms - before->select_ms + saved->select_ms,
+        .encode_ms = total.encode_ms - before->encode_ms + saved->encode_ms,
         .exchange_ms = total.exchange_ms - before->exchange_ms + saved->exchange_ms,
         .wait_ms = total.wait_ms - before->wait_ms + saved->wait_ms,
         .threshold = total.threshold,
@@ -110,6 +111,18 @@ static struct syn_cost spend(struct syn_run *run)
     return spent;
 }
 
+/* Bytes and entries are the busiest worker's; times stay worker 0's, as the meter's are, so that
+ * they add up. */
+static void keep_busiest(struct syn_cost *cost, const struct syn_cost *other)
+{
+    if (other->bytes_out <= cost->bytes_out)
+        return;
+    cost->bytes_out = other->bytes_out;
+    cost->bytes_in = other->bytes_in;
+    cost->selected = other->selected;
+    cost->taken_back = other->taken_back;
+}
+
 enum syn_status syn_run_agree(struct syn_run *run)
 {
     struct syn_report own = {
@@ -121,8 +134,7 @@ enum syn_status syn_run_agree(struct syn_run *run)
     for (size_t w = 1; w < run->options.workers; w++) {
         const struct syn_report *other = &run->reports[w];
         syn_meter_join(&run->lately, &other->meter);
-        if (other->cost.bytes_out > run->lately_cost.bytes_out)
-            run->lately_cost = other->cost;
+        keep_busiest(&run->lately_cost, &other->cost);
     }
     for (size_t w = 0; w < run->options.workers; w++)
         join_staleness(&lately_answered, &run->reports[w].cost);
@@ -144,6 +156,7 @@ static void put_cost(const struct syn_run *run, struct syn_json *json)
     if (run->options.workers == 1 && run->options.servers == 0 && !residual)
         return;
     syn_json_real(json, "select_ms", cost->select_ms / steps);
+    syn_json_real(json, "encode_ms", cost->encode_ms / steps);
     syn_json_real(json, "exchange_ms", cost->exchange_ms / steps);
     syn_json_real(json, "wait_ms", cost->wait_ms / steps);
     syn_json_real(json, "bytes_out", (double)cost->bytes_out / steps);

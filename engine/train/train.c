@@ -34,20 +34,26 @@ static enum syn_status refuse_nonfinite(const struct syn_run *run,
 static enum syn_status tell_ready(void *context, size_t tensor)
 {
     struct syn_run *run = context;
-    return syn_worker_ready(run->update.worker, tensor);
+    int64_t began = syn_engine_clock_ns();
+    enum syn_status status = syn_worker_ready(run->update.worker, tensor);
+    run->handed_ns += syn_engine_clock_ns() - began;
+    return status;
 }
 
 static enum syn_status differentiate(struct syn_run *run, const struct syn_examples *examples,
                                      const struct syn_rates *rates, struct syn_step_result *result)
 {
     struct syn_ready_hook hook = {tell_ready, run};
+    run->handed_ns = 0;
     if (examples->count == 0) { /* a share that ends earlier than the others' */
         memset(run->gradient, 0, run->params * sizeof *run->gradient);
         return SYN_OK;
     }
     if (!run->update.starts_early)
         return syn_model_step(run->model, run->weights, examples, NULL, run->gradient, result);
+    int64_t began = syn_engine_clock_ns();
     SYN_TRY(syn_worker_start(run->update.worker, run->gradient, rates));
+    run->handed_ns = syn_engine_clock_ns() - began;
     return syn_model_step(run->model, run->weights, examples, &hook, run->gradient, result);
 }
 
@@ -77,7 +83,7 @@ static enum syn_status compute_one(struct syn_run *run, const struct syn_rates *
     add_result(&record->result, &result);
     record->examples += run->on_text ? batch.labelled : batch.count;
     record->data_wait_ns += began - asked;
-    record->compute_ns += syn_engine_clock_ns() - began;
+    record->compute_ns += syn_engine_clock_ns() - began - run->handed_ns;
     return SYN_OK;
 }
 
@@ -131,7 +137,7 @@ static enum syn_status one_step(struct syn_run *run)
         return refuse_nonfinite(run, &record); /* the others are told why this worker leaves */
     double scale = syn_gradient_scale(record.gradient_norm, run->options.clip / sqrt(workers));
     SYN_TRY(syn_update_step(&run->update, &rates, scale, run->gradient, run->params, run->weights));
-    record.update_ns = syn_engine_clock_ns() - began;
+    record.update_ns = syn_engine_clock_ns() - began + run->handed_ns;
     syn_meter_add(&run->lately, &record);
     run->step++;
     return SYN_OK;

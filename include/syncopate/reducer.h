@@ -94,7 +94,8 @@ struct syn_cost {
     uint64_t selected; /* entries this worker sent */
     uint64_t
         taken_back; /* entries that merges dropped and that came back into this worker's residual */
-    double select_ms;   /* residual, selection and coding, on the caller's thread */
+    double select_ms;   /* residual and selection, on the caller's thread */
+    double encode_ms;   /* writing what was selected as bytes, on the caller's thread */
     double exchange_ms; /* on the communication thread */
     double wait_ms;     /* spent inside syn_reducer_wait() for it */
     double threshold;   /* tau, or the smallest magnitude sent; 0 when everything is sent */

@@ -71,8 +71,10 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct p
         in->packet_bytes = syn_packet_poison(&in->about, in->poison_entry, parcel->packet);
         return;
     }
+    int64_t began = syn_clock_ns();
     in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
                                          parcel->threshold, &in->list, parcel->packet);
+    slot->encode_ns += syn_clock_ns() - began;
     reducer->residual_type->keep(&intake->after, &in->list);
 }
 
@@ -152,6 +154,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     slot->gradient = gradient;
     slot->step = own;
     slot->select_ns = 0;
+    slot->encode_ns = 0;
     slot->before = reducer->newest;
     reducer->newest = (reducer->newest + 1) % (reducer->options.depth + 1);
     reducer->next_bucket = 0;

@@ -46,7 +46,8 @@ struct slot {
     float *dense;           /* [size] dense: the sum */
     float *dense_dropped;   /* [size] dense, not exact: what rounding took */
     struct syn_list merged; /* sparse, several buckets: all of them */
-    int64_t select_ns;
+    int64_t select_ns;      /* with what is in encode_ns */
+    int64_t encode_ns;
 };
 
 struct syn_reducer {

@@ -29,6 +29,7 @@ void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)
     sum->selected += more->selected;
     sum->taken_back += more->taken_back;
     sum->select_ms += more->select_ms;
+    sum->encode_ms += more->encode_ms;
     sum->exchange_ms += more->exchange_ms;
     sum->wait_ms += more->wait_ms;
     sum->threshold = more->threshold;

@@ -1,7 +1,7 @@
-/* The waiting communication thread asks hundreds of times a millisecond whether a message is there. If
- * each question entered the Python interpreter, it would compete with the training loop for the
- * interpreter's lock; so questions are answered here, from a word of memory, and Python is entered only
- * to start a message. */
+/* The waiting communication thread asks hundreds of times a millisecond whether a message is there.
+ * If each question entered the Python interpreter, it would compete with the training loop for the
+ * interpreter's lock; so questions are answered here, from a word of memory, and Python is entered
+ * only to start a message. */
 #include <sched.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What the Python package needs of C beside the public interface: the sizes of structs that it fills
- * by name, and a `test` function for its transport that does not enter the interpreter. */
+/* What the Python package needs of C beside the public interface: the sizes of structs that it
+ * fills by name, and a `test` function for its transport that does not enter the interpreter. */
 #ifndef SYNCOPATE_BRIDGE_H
 #define SYNCOPATE_BRIDGE_H
 
@@ -34,8 +34,8 @@ enum syn_bridge_state {
 /* Set a state. */
 void syn_bridge_mark(int32_t *state, int32_t value);
 
-/* Copy a message to where it belongs and mark it done, unless it has been cancelled: then `to` is not
- * touched. Any thread. */
+/* Copy a message to where it belongs and mark it done, unless it has been cancelled: then `to` is
+ * not touched. Any thread. */
 void syn_bridge_deliver(int32_t *state, void *to, const void *from, size_t count);
 
 /* A syn_caller_transport's test: the handle points to a state. 1 if it has failed. */

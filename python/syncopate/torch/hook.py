@@ -49,8 +49,8 @@ class _Bucket:
 class Attached:
     """What attach() returns: statistics, state, and the end."""
 
-    def __init__(self, ddp: DistributedDataParallel, options: ReducerOptions, density: Density,
-                 nonfinite: str, transport: str, group_options: dict[str, Any]):
+    def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
+                 density: Density, nonfinite: str, transport: str, group_options: dict[str, Any]):
         module = ddp.module
         names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())))
         self._overlaps = options.as_dict()["bucket_bytes"] > 0
@@ -60,7 +60,7 @@ class Attached:
         if dist.get_world_size(ddp.process_group) != dist.get_world_size():
             raise OptionError("the model's process group is not the whole world; groups of some "
                               "processes are not supported")
-        self.options = options.as_dict()
+        self.options = {"algo": algo, **options.as_dict()}
         self.density = density
         self.layout = layout_of(names)
         self.group = launch.join(transport, group_options)
@@ -272,7 +272,7 @@ def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float 
         options["density"] = density
     chosen.set_all(options)
     group_options = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
-    attached = Attached(ddp, chosen, Density(chosen, density_warmup), nonfinite, transport,
+    attached = Attached(ddp, algo, chosen, Density(chosen, density_warmup), nonfinite, transport,
                         group_options)
     ddp.register_comm_hook(attached, _take)
     setattr(ddp, _ATTACHED, attached)

@@ -33,6 +33,7 @@ FRAME = struct.Struct("<QQ")  # kind, bytes of the message behind it; docs/forma
 GOODBYE = FRAME.pack(2**64 - 1, 0)
 FOR_EVER = datetime.timedelta(days=365)  # the library has time-outs of its own
 LEAVE_SECONDS = 5
+LEFT_SECONDS = 5  # in which what others still exchange among themselves may come to its end
 
 
 def _bytes_at(address: int, count: int) -> torch.Tensor:
@@ -54,7 +55,9 @@ class _Peer:
         self._awaited: queue.SimpleQueue = queue.SimpleQueue()
         self._buffer = torch.empty(FRAME.size, dtype=torch.uint8)
         self._body = 0  # bytes of the message that the last frame announced
+        self._has_left = False
         self._has_parted = False
+        self._is_over = threading.Event()
         self._parting = threading.Lock()
         self._threads = [threading.Thread(target=run, name=f"syncopate-{rank}", daemon=True)
                          for run in (self._finish_sends, self._finish_receives)]
@@ -62,7 +65,9 @@ class _Peer:
             thread.start()
 
     def send(self, message: torch.Tensor) -> None:
-        """Begin to send; the message is ours."""
+        """Begin to send; the message is ours. Who has left has all it needed."""
+        if self._has_left:
+            return
         self._sent.put((dist.isend(message, self.rank, self._channel), message))
 
     def receive(self, address: int, count: int) -> None:
@@ -91,6 +96,7 @@ class _Peer:
 
     def join(self, deadline: float) -> None:
         """Wait for the threads to end."""
+        self._is_over.set()
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -121,8 +127,10 @@ class _Peer:
                 work, message, address = item
                 work.wait(FOR_EVER)
                 if self._is_goodbye(message):
-                    self.fail("it has left")
                     self.part()
+                    self._has_left = True
+                    if not self._is_over.wait(LEFT_SECONDS):
+                        self.fail("it has left")
                     return
                 C.syn_bridge_deliver(self.receiving, address, message.data_ptr(), message.numel())
             self._read_on()

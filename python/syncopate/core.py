@@ -1,0 +1,202 @@
+"""The library's objects, owned by Python: layout, group, reducer, worker, archive.
+
+Arrays are handed over by address: whoever calls sees to it that they are float32, contiguous, of the
+layout's size, and alive until the call's contract lets go of them (include/syncopate has it). What
+frameworks need on top is in syncopate.torch.
+"""
+from __future__ import annotations
+
+import ctypes
+import weakref
+from ctypes import byref, c_char_p, c_size_t, c_void_p
+from typing import Iterable, Sequence
+
+from .library import C, Cost, Merged, Rates, Step, Ticket
+from .options import GroupOptions, ReducerOptions, WorkerOptions
+
+
+def cost_as_dict(cost: Cost) -> dict[str, float]:
+    """What steps cost, by name."""
+    return {name: getattr(cost, name) for name, _ in Cost._fields_}
+
+
+class _Owned:
+    """A handle of the library's that is closed once: by close(), or when nobody needs it any more."""
+
+    def __init__(self, handle: c_void_p, release):
+        self.handle = handle
+        self._finalizer = weakref.finalize(self, release, handle)
+
+    def close(self) -> None:
+        """Give it back. Harmless when done twice."""
+        self._finalizer()
+        self.handle = c_void_p()
+
+
+class Layout(_Owned):
+    """Named tensors, one after the other, in one flat array."""
+
+    def __init__(self, tensors: Iterable[tuple[str, int]]):
+        handle = c_void_p()
+        C.syn_layout_new(byref(handle))
+        super().__init__(handle, C.syn_layout_free)
+        self.names: list[str] = []
+        self.counts: list[int] = []
+        self.offsets: list[int] = []
+        self.size = 0
+        for name, count in tensors:
+            C.syn_layout_add(handle, name.encode(), count)
+            self.names.append(name)
+            self.counts.append(count)
+            self.offsets.append(self.size)
+            self.size += count
+
+
+class Group(_Owned):
+    """The workers that train one model, and this one's place among them."""
+
+    def __init__(self, handle: c_void_p):
+        super().__init__(handle, C.syn_group_close)
+        self.rank: int = C.syn_group_rank(handle)
+        self.size: int = C.syn_group_size(handle)
+        self.transport: str = C.syn_group_transport(handle).decode()
+
+    @classmethod
+    def over_mpi(cls, options: GroupOptions | None = None) -> "Group":
+        """Join all processes that mpirun started. Blocks until all have joined."""
+        handle = c_void_p()
+        C.syn_group_open_mpi(None, options.address if options else None, byref(handle))
+        return cls(handle)
+
+    def explain(self, error: Exception) -> Exception:
+        """The error, with what only the transport knows about it."""
+        return error
+
+
+class Reducer(_Owned):
+    """A gradient goes in, the sum over all workers comes out, and what was not sent is kept."""
+
+    def __init__(self, group: Group, layout: Layout, options: ReducerOptions):
+        handle = c_void_p()
+        C.syn_reducer_open(group.handle, layout.handle, options.address, byref(handle))
+        super().__init__(handle, C.syn_reducer_close)
+        self.group = group
+        self.layout = layout
+        self.merged = Merged()
+        self._ticket = Ticket()
+
+    def start(self, gradient: int, density: float, scale: float = 1.0) -> None:
+        """Announce a step whose tensors become ready one by one."""
+        C.syn_reducer_start(self.handle, gradient, byref(Step(density, scale)), byref(self._ticket))
+
+    def ready(self, tensor: int) -> None:
+        """That tensor of the step that was started last is final."""
+        C.syn_reducer_ready(self.handle, tensor)
+
+    def begin(self, gradient: int, density: float, scale: float = 1.0) -> None:
+        """Begin to merge a whole gradient."""
+        C.syn_reducer_begin(self.handle, gradient, byref(Step(density, scale)), byref(self._ticket))
+
+    def wait(self) -> Merged:
+        """The sum over all workers, valid until the next step begins. Blocks."""
+        C.syn_reducer_wait(self.handle, self._ticket, byref(self.merged))
+        return self.merged
+
+    def residual(self) -> int | None:
+        """The address of what this worker has not sent yet."""
+        return C.syn_reducer_residual(self.handle)
+
+    def save(self) -> bytearray:
+        """This worker's state, in the form of docs/formats.md."""
+        state = bytearray(C.syn_reducer_state_bytes(self.handle))
+        C.syn_reducer_save(self.handle, (ctypes.c_char * len(state)).from_buffer(state))
+        return state
+
+    def load(self, state: bytes) -> None:
+        """Take on a state of this worker's own."""
+        C.syn_reducer_load(self.handle, state, len(state))
+
+    def load_regrouped(self, states: Sequence[bytes]) -> None:
+        """Take on the states of all workers of a run with another number of them."""
+        count = len(states)
+        C.syn_reducer_load_regrouped(self.handle, (c_char_p * count)(*states),
+                                     (c_size_t * count)(*map(len, states)), count)
+
+
+class Archive(_Owned):
+    """Named sections of bytes."""
+
+    def __init__(self, sections: Iterable[tuple[str, bytes]] = ()):
+        handle = c_void_p()
+        C.syn_archive_new(byref(handle))
+        super().__init__(handle, C.syn_archive_free)
+        for name, content in sections:
+            C.syn_archive_add(handle, name.encode(), content, len(content))
+
+    def sections(self) -> dict[str, bytes]:
+        """A copy of every section."""
+        found: dict[str, bytes] = {}
+        while (section := C.syn_archive_section(self.handle, len(found))).name is not None:
+            found[section.name.decode()] = ctypes.string_at(section.bytes, section.count)
+        return found
+
+
+class Worker(_Owned):
+    """It hands over the gradient it computed at its weights, and gets the weights for the next."""
+
+    def __init__(self, group: Group, layout: Layout, options: WorkerOptions, weights: int):
+        handle = c_void_p()
+        C.syn_worker_open(group.handle, layout.handle, options.address, weights, byref(handle))
+        super().__init__(handle, C.syn_worker_close)
+        self.group = group
+        self.layout = layout
+
+    def step(self, gradient: int, lr: float, density: float, weights: int) -> None:
+        """One step. Blocks as the schedule says."""
+        C.syn_worker_step(self.handle, gradient, byref(Rates(lr, density)), weights)
+
+    def settle(self, weights: int) -> None:
+        """Wait for all that is under way and get the global weights."""
+        C.syn_worker_settle(self.handle, weights)
+
+    def gather(self, mine: int, count: int, everyone: int) -> None:
+        """Tell all workers so many bytes, and hear theirs."""
+        C.syn_worker_gather(self.handle, mine, count, everyone)
+
+    def last_cost(self) -> Cost:
+        """What the last step cost."""
+        return C.syn_worker_last_cost(self.handle)
+
+    def total_cost(self) -> Cost:
+        """What all steps cost."""
+        return C.syn_worker_total_cost(self.handle)
+
+    def steps(self) -> int:
+        """Steps made."""
+        return C.syn_worker_steps(self.handle)
+
+    def residual(self) -> int | None:
+        """The address of what this worker has not sent yet, after settle()."""
+        return C.syn_worker_residual(self.handle)
+
+    def save(self) -> dict[str, bytes]:
+        """This worker's state; settles first, so all workers call it."""
+        archive = Archive()
+        C.syn_worker_save(self.handle, archive.handle)
+        return archive.sections()
+
+    def load(self, sections: dict[str, bytes]) -> None:
+        """Take on a state of this worker's own, before the first step."""
+        archive = Archive(sections.items())
+        C.syn_worker_load(self.handle, archive.handle)
+
+    def load_regrouped(self, states: Sequence[dict[str, bytes]]) -> None:
+        """Take on the states of all workers of a run with another number of them."""
+        archives = [Archive(sections.items()) for sections in states]
+        handles = (c_void_p * len(archives))(*[archive.handle for archive in archives])
+        C.syn_worker_load_regrouped(self.handle, handles, len(archives))
+
+
+def under_mpi() -> bool:
+    """Whether mpirun started this process."""
+    return C.syn_group_under_mpi()

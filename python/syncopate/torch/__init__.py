@@ -1,0 +1,18 @@
+"""Syncopate for PyTorch.
+
+Gradients only, with DistributedDataParallel and an optimizer of your own:
+
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    syncopate.torch.attach(ddp, algo="gtopk", density=0.001)
+
+Weights too, for methods that delay them:
+
+    optimizer = syncopate.torch.Optimizer(model, algo="ssd-sgd", delay=4, lr=0.05)
+"""
+from .hook import Attached, attach
+from .launch import init, join
+from .metrics import Metrics
+from .optimizer import Optimizer
+from .state import load, save
+
+__all__ = ["Attached", "Metrics", "Optimizer", "attach", "init", "join", "load", "save"]

@@ -1,0 +1,279 @@
+"""Gradients only: a communication hook for DistributedDataParallel.
+
+DDP hands over its buckets one by one. They are put together in one flat gradient, so that selection
+looks at the whole model and residuals belong to parameters, however DDP cuts its buckets; the library
+merges it when the last one is here, and the mean goes back into the buckets. The tensors lie in the
+order in which a backward pass delivers them, so that a bucket usually is one piece of that gradient, and
+a model of one float32 bucket is merged where it lies, without a copy.
+"""
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from ..core import Reducer, cost_as_dict
+from ..errors import NonFiniteError, OptionError, PeerError
+from ..library import Merged
+from ..options import ReducerOptions, WorkerOptions
+from . import launch, state
+from .density import Density
+from .model import floats_at, indices_at, layout_of, trained_parameters
+
+NONFINITE = ("raise", "nan")
+_ATTACHED = "_syncopate_attached"
+
+
+@dataclass
+class _Run:
+    """Entries that lie together both in the flat gradient and in a bucket."""
+
+    flat: int
+    bucket: int
+    count: int
+
+
+@dataclass
+class _Bucket:
+    """A bucket of the step under way, and where its entries belong."""
+
+    buffer: torch.Tensor
+    runs: list[_Run]
+    future: torch.futures.Future
+
+
+class Attached:
+    """What attach() returns: statistics, state, and the end."""
+
+    def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
+                 density: Density, nonfinite: str, transport: str, group_options: dict[str, Any]):
+        module = ddp.module
+        names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())))
+        self._overlaps = options.as_dict()["bucket_bytes"] > 0
+        if not self._overlaps:  # the library's own buckets leave from the end of the layout
+            names = dict(reversed(list(names.items())))
+        options.check()
+        if dist.get_world_size(ddp.process_group) != dist.get_world_size():
+            raise OptionError("the model's process group is not the whole world; groups of some "
+                              "processes are not supported")
+        self.options = {"algo": algo, **options.as_dict()}
+        self.density = density
+        self.layout = layout_of(names)
+        self.group = launch.join(transport, group_options)
+        self.reducer = Reducer(self.group, self.layout, options)
+        self.steps = 0
+        self.totals = dict.fromkeys(cost_as_dict(self.reducer.merged.cost), 0.0)
+        self.hook_ms = 0.0
+        self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
+        self._parameters = list(names.values())  # so that ids stay theirs
+        self._nonfinite = nonfinite
+        self._flat: torch.Tensor | None = None
+        self._cut: dict[int, tuple[tuple[int, ...], list[_Run]]] = {}
+        self._under_way: list[_Bucket] = []
+        self._hook_began = 0.0
+
+    # The way of a step.
+
+    def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """One bucket of this step's gradient. With the last one, all are merged."""
+        began = time.perf_counter()
+        taken = _Bucket(bucket.buffer(), self._runs_of(bucket), torch.futures.Future())
+        if bucket.index() == 0:
+            self._under_way.clear()
+        self._under_way.append(taken)
+        is_whole = bucket.is_last() and self._lies_ready(taken)
+        if not is_whole:
+            self._gather(taken)
+        if self._overlaps:
+            self._announce(bucket, taken)
+        elif bucket.is_last():
+            gradient = taken.buffer if is_whole else self._flat
+            self.reducer.begin(gradient.data_ptr(), self.density.at(self.steps))
+        waited = self._finish() if bucket.is_last() else 0.0
+        self.hook_ms += 1e3 * (time.perf_counter() - began) - waited
+        return self._under_way[-1].future
+
+    def _runs_of(self, bucket: dist.GradBucket) -> list[_Run]:
+        parameters = bucket.parameters()
+        key = tuple(map(id, parameters))
+        known = self._cut.get(bucket.index())
+        if known and known[0] == key:
+            return known[1]
+        runs: list[_Run] = []
+        at = 0
+        for parameter in parameters:
+            flat, count = self.layout.offsets[self._number[id(parameter)]], parameter.numel()
+            if runs and runs[-1].flat + runs[-1].count == flat:
+                runs[-1].count += count
+            else:
+                runs.append(_Run(flat, at, count))
+            at += count
+        self._cut[bucket.index()] = (key, runs)
+        return runs
+
+    def _lies_ready(self, taken: _Bucket) -> bool:
+        """Whether the bucket is the whole gradient, as the library wants it."""
+        return (not self._overlaps and taken.buffer.dtype == torch.float32
+                and taken.buffer.is_contiguous() and len(taken.runs) == 1
+                and taken.runs[0].count == self.layout.size)
+
+    def _gather(self, taken: _Bucket) -> None:
+        if self._flat is None:
+            self._flat = torch.empty(self.layout.size)
+        for run in taken.runs:
+            self._flat[run.flat:run.flat + run.count].copy_(
+                taken.buffer[run.bucket:run.bucket + run.count])
+
+    def _announce(self, bucket: dist.GradBucket, taken: _Bucket) -> None:
+        if len(self._under_way) == 1:
+            self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps))
+        for parameter in bucket.parameters():
+            self.reducer.ready(self._number[id(parameter)])
+
+    def _finish(self) -> float:
+        """Wait, and give the mean back to all buckets; returns the library's own time, in ms."""
+        try:
+            merged = self.reducer.wait()
+        except NonFiniteError as error:
+            self._poison(error)
+            return 0.0
+        except PeerError as error:
+            raise self.group.explain(error) from None
+        for taken in self._under_way:
+            (self._give_dense if merged.dense else self._give_sparse)(taken, merged)
+        for taken in self._under_way:
+            taken.future.set_result(taken.buffer)
+        self.steps += 1
+        cost = cost_as_dict(merged.cost)
+        for name, value in cost.items():
+            self.totals[name] += value
+        return cost["select_ms"] + cost["wait_ms"]
+
+    def _give_dense(self, taken: _Bucket, merged: Merged) -> None:
+        total = floats_at(merged.dense, self.layout.size)
+        for run in taken.runs:
+            into = taken.buffer[run.bucket:run.bucket + run.count]
+            part = total[run.flat:run.flat + run.count]
+            if into.dtype == torch.float32:
+                torch.mul(part, 1 / self.group.size, out=into)
+            else:
+                into.copy_(part * (1 / self.group.size))
+
+    def _give_sparse(self, taken: _Bucket, merged: Merged) -> None:
+        taken.buffer.zero_()
+        if merged.count == 0:
+            return
+        index = indices_at(merged.index, merged.count)
+        mean = (floats_at(merged.value, merged.count) * (1 / self.group.size)).to(taken.buffer.dtype)
+        for run in taken.runs:
+            ends = torch.tensor([run.flat, run.flat + run.count])
+            first, last = torch.searchsorted(index, ends).tolist()
+            taken.buffer[index[first:last] + (run.bucket - run.flat)] = mean[first:last]
+
+    def _poison(self, error: NonFiniteError) -> None:
+        """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
+        and unless that is what was asked for, backward() raises once DDP has put its things away."""
+        for taken in self._under_way:
+            taken.buffer.fill_(float("nan"))
+            taken.future.set_result(taken.buffer)
+        if self._nonfinite == "raise":
+            def complain(_future):
+                raise error
+            self._under_way[-1].future = self._under_way[-1].future.then(complain)
+
+    # What a user asks.
+
+    def stats(self) -> dict[str, float]:
+        """What the exchange costs this worker: the last step's figures, means over all steps, and how
+        much waits in the residual. Times are in milliseconds, bytes are payload."""
+        steps = max(self.steps, 1)
+        last = cost_as_dict(self.reducer.merged.cost)
+        found: dict[str, float] = {"steps": self.steps, "workers": self.group.size,
+                                   "parameters": self.layout.size,
+                                   "density": last["selected"] / self.layout.size}
+        found.update(last)
+        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()
+                      if name != "threshold"})
+        found["mean_hook_ms"] = self.hook_ms / steps
+        residual = self.residual()
+        found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())
+        return found
+
+    def residual(self) -> torch.Tensor | None:
+        """What this worker has not sent yet, in the layout's order; None if nothing is kept. A view,
+        valid until the next step."""
+        address = self.reducer.residual()
+        return floats_at(address, self.layout.size) if address else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """This worker's state: what it has not sent, and how far it has come. Each worker has its own."""
+        return state.pack("reducer", self.group, self.layout, self.steps,
+                          {"reducer": bytes(self.reducer.save())})
+
+    def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Take on this worker's own state; or, from a list of all workers' in the order of their ranks,
+        regroup that of a run with another number of them."""
+        states = state.unpack("reducer", saved, self.group, self.layout)
+        if isinstance(saved, list):
+            self.reducer.load_regrouped([each["reducer"] for each in states])
+        else:
+            self.reducer.load(states[0]["reducer"])
+        self.steps = (saved[0] if isinstance(saved, list) else saved)["steps"]
+
+    def close(self) -> None:
+        """End. The model can take no further step in which gradients are exchanged."""
+        self.reducer.close()
+        self.group.close()
+
+
+def _take(attached, bucket):  # DDP looks at the annotations, which must not be text
+    return attached.take(bucket)
+
+
+def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float | None = None,
+           density_warmup: int = 0, momentum: float | None = None, nonfinite: str = "raise",
+           transport: str = "auto", timeout_ms: int | None = None, **options: Any) -> Attached:
+    """Exchange the model's gradients by a method of Syncopate's. Collective: every process calls it.
+
+    ddp             a DistributedDataParallel without a communication hook
+    algo            ssgd, topk, gtopk or strom; methods with delays are syncopate.torch.Optimizer's
+    density         share of the entries that is sent
+    density_warmup  topk, gtopk: steps in which it falls from a quarter to that
+    momentum        corrected momentum, kept in the residual, for an optimizer that has none;
+                    by default momentum is the optimizer's own
+    nonfinite       what backward() does about NaN or infinity in any worker's gradient. Either way
+                    the residuals are as before. "raise": NonFiniteError's text in a RuntimeError.
+                    "nan": gradients of NaN on every worker, which torch.cuda.amp.GradScaler skips
+    transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
+    timeout_ms      how long to wait for a silent worker before the step fails and names it
+    options         any other setting of the reducer, by name
+    """
+    if not isinstance(ddp, DistributedDataParallel):
+        raise OptionError(f"attach() wants a DistributedDataParallel, not a {type(ddp).__name__}")
+    if hasattr(ddp, _ATTACHED):
+        raise OptionError("this model is attached already; a model takes one method")
+    if nonfinite not in NONFINITE:
+        raise OptionError(f'nonfinite: "{nonfinite}" is not valid; expected one of '
+                          + ", ".join(NONFINITE))
+    schedule = WorkerOptions(algo).as_dict()["schedule"]
+    if schedule != "sync":
+        raise OptionError(f"{algo} delays the weights, which a gradient hook cannot do; use "
+                          f'syncopate.torch.Optimizer(model, algo="{algo}")')
+    chosen = ReducerOptions(algo)
+    if chosen.as_dict()["residual"] == "corrected":
+        chosen.set("residual", "feedback")
+    if momentum is not None:
+        options = {"residual": "corrected", "residual_momentum": momentum, **options}
+    if density is not None:
+        options["density"] = density
+    chosen.set_all(options)
+    group_options = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
+    attached = Attached(ddp, algo, chosen, Density(chosen, density_warmup), nonfinite, transport,
+                        group_options)
+    ddp.register_comm_hook(attached, _take)
+    setattr(ddp, _ATTACHED, attached)
+    return attached

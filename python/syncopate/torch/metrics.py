@@ -1,0 +1,135 @@
+"""The files of a run, as `syncopate train` writes them, so that `syncopate report` draws it too:
+settings.json at the beginning, a line of metrics.jsonl now and then, summary.json at the end."""
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from typing import Any
+
+from ..errors import OptionError
+from .hook import Attached
+from .optimizer import Optimizer
+
+NAMES = ("summary.json", "metrics.jsonl", "settings.json")
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN and no infinity: they become null."""
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in values.items()}
+
+
+class Metrics:
+    """Writes the files of one run. Make it on every worker; the first one writes.
+
+    directory        made if it is not there; must not hold a run already
+    source           what attach() returned, or an Optimizer: where the costs come from
+    steps_per_epoch  of this worker's share of the data
+    log_every        steps between two lines
+    settings         what settings.json and summary.json tell besides: model, data, batch, lr ...
+    """
+
+    def __init__(self, directory: str, source: Attached | Optimizer, *, steps_per_epoch: int,
+                 log_every: int = 20, **settings: Any):
+        self._source = source
+        self._steps_per_epoch = steps_per_epoch
+        self._log_every = log_every
+        self._settings = {**source.options, "workers": source.group.size, "engine": "pytorch",
+                          **settings}
+        self._directory = directory
+        self._began = self._last = time.perf_counter()
+        self._sums: dict[str, float] = {}
+        self._total_busy = 0.0
+        self._total_examples = 0
+        self._before = dict(source.totals)
+        self._judged: dict[str, Any] = {}
+        self._loss = math.nan
+        self._file = self._open() if source.group.rank == 0 else None
+
+    def _open(self):
+        os.makedirs(self._directory, exist_ok=True)
+        for name in NAMES:
+            if os.path.exists(os.path.join(self._directory, name)):
+                raise OptionError(f'directory "{self._directory}" holds a run already ({name}); '
+                                  "choose another")
+        self._write("settings.json", self._settings)
+        return open(os.path.join(self._directory, "metrics.jsonl"), "w", encoding="utf-8")
+
+    def _write(self, name: str, values: dict[str, Any]) -> None:
+        path = os.path.join(self._directory, name)
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            file.write(json.dumps(_finite(values)) + "\n")
+        os.replace(path + ".part", path)
+
+    def _line(self, values: dict[str, Any]) -> None:
+        if not self._file:
+            return
+        step = self._source.steps
+        place = {"step": step, "epoch": step / self._steps_per_epoch,
+                 "seconds": time.perf_counter() - self._began}
+        self._file.write(json.dumps(_finite({**place, **values})) + "\n")
+        self._file.flush()
+
+    def step(self, loss: float, examples: int, lr: float, accuracy: float = math.nan) -> None:
+        """One training step has ended: what this worker saw in it. Time counts from the last call."""
+        now = time.perf_counter()
+        for name, value in (("steps", 1), ("loss", loss), ("accuracy", accuracy),
+                            ("examples", examples), ("seconds", now - self._last)):
+            self._sums[name] = self._sums.get(name, 0.0) + value
+        self._total_busy += now - self._last
+        self._total_examples += examples
+        self._last = now
+        if self._sums["steps"] >= self._log_every:
+            self._log(lr)
+
+    def _log(self, lr: float) -> None:
+        sums, self._sums = self._sums, {}
+        steps, workers = sums["steps"], self._source.group.size
+        totals = dict(self._source.totals)
+        spent = {name: (totals[name] - self._before[name]) / steps for name in totals}
+        self._before = totals
+        self._loss = sums["loss"] / steps
+        values = {"loss": self._loss, "accuracy": sums["accuracy"] / steps, "lr": lr,
+                  "images_per_s": sums["examples"] * workers / sums["seconds"],
+                  "step_ms": 1e3 * sums["seconds"] / steps}
+        for name in ("select_ms", "exchange_ms", "wait_ms", "bytes_out", "bytes_in"):
+            values[name] = spent[name]
+        values["entries"] = spent["selected"]
+        values["density"] = spent["selected"] / self._source.layout.size
+        residual = self._source.residual()
+        if residual is not None:
+            values["threshold"] = self._source.stats()["threshold"]
+            values["residual_norm"] = float(residual.double().norm())
+        self._line(values)
+
+    def judged(self, test_loss: float, test_accuracy: float = math.nan) -> None:
+        """The model has been evaluated. The time since the last step does not count as a step's."""
+        self._judged = {"test_loss": test_loss, "test_accuracy": test_accuracy}
+        self._line(self._judged)
+        self._last = time.perf_counter()
+
+    def finish(self) -> dict[str, Any]:
+        """The run has ended; the summary, which the first worker writes."""
+        source = self._source
+        steps, workers = max(source.steps, 1), source.group.size
+        bytes_out = source.totals["bytes_out"] / steps
+        dense = 2 * (workers - 1) / workers * 4 * source.layout.size  # bytes of a ring
+        summary = {**{name: self._settings.get(name) for name in ("algo", "model", "data")},
+                   "params": source.layout.size, "workers": workers,
+                   "batch": self._settings.get("batch"), "steps": source.steps,
+                   "epochs": source.steps / self._steps_per_epoch,
+                   "seconds": time.perf_counter() - self._began,
+                   "ms_per_step": 1e3 * self._total_busy / steps,
+                   "images_per_s": self._total_examples * workers / max(self._total_busy, 1e-9),
+                   "train_loss": self._loss, **self._judged,
+                   "bytes_out_per_step": bytes_out,
+                   "bytes_in_per_step": source.totals["bytes_in"] / steps,
+                   "ratio_to_dense": dense / bytes_out if bytes_out else math.nan,
+                   "engine": "pytorch", "stopped": False, "out": self._directory}
+        if self._file:
+            self._file.close()
+            self._file = None
+            self._write("summary.json", summary)
+        return summary

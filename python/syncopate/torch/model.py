@@ -1,0 +1,58 @@
+"""A model as the library sees it: named tensors in one flat space of float32."""
+from __future__ import annotations
+
+import ctypes
+
+import torch
+
+from ..core import Layout
+from ..errors import OptionError
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def floats_at(address: int, count: int) -> torch.Tensor:
+    """The library's floats as a tensor, without a copy; valid as long as the library says."""
+    return torch.frombuffer((ctypes.c_float * count).from_address(address), dtype=torch.float32)
+
+
+def indices_at(address: int, count: int) -> torch.Tensor:
+    """The library's 32-bit indices as int64."""
+    words = torch.frombuffer((ctypes.c_uint32 * count).from_address(address), dtype=torch.int32)
+    return words.to(torch.int64).bitwise_and_(0xFFFFFFFF)
+
+
+def _check_parameter(name: str, parameter: torch.nn.Parameter) -> None:
+    if parameter.device.type != "cpu":
+        raise OptionError(f'parameter "{name}" is on {parameter.device}; only models in host memory '
+                          "are supported")
+    if parameter.dtype not in DTYPES:
+        raise OptionError(f'parameter "{name}" is {str(parameter.dtype)[6:]}; supported are '
+                          + ", ".join(str(dtype)[6:] for dtype in DTYPES))
+    if parameter.is_sparse or parameter.layout != torch.strided:
+        raise OptionError(f'parameter "{name}" is sparse; only dense parameters are supported')
+
+
+def _check_modules(model: torch.nn.Module) -> None:
+    for name, module in model.named_modules():
+        if getattr(module, "sparse", False) and isinstance(
+                module, (torch.nn.Embedding, torch.nn.EmbeddingBag)):
+            raise OptionError(f'module "{name}" makes sparse gradients; build it with sparse=False')
+
+
+def trained_parameters(model: torch.nn.Module,
+                       ignored: frozenset[str] = frozenset()) -> dict[str, torch.nn.Parameter]:
+    """The parameters that need a gradient, by name. OptionError if one cannot be handled."""
+    found = {name: parameter for name, parameter in model.named_parameters()
+             if parameter.requires_grad and name not in ignored}
+    if not found:
+        raise OptionError("the model has no parameters that need a gradient")
+    for name, parameter in found.items():
+        _check_parameter(name, parameter)
+    _check_modules(model)
+    return found
+
+
+def layout_of(parameters: dict[str, torch.nn.Parameter]) -> Layout:
+    """Their place in the flat space, in the order given."""
+    return Layout((name, parameter.numel()) for name, parameter in parameters.items())

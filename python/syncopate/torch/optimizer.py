@@ -1,0 +1,257 @@
+"""Weights: an optimizer whose steps are the library's, for methods that delay them.
+
+The model's float32 parameters and their gradients become views of two flat arrays, so that a step
+hands over the gradient and takes the next weights without a copy. Parameters of 16 bits keep their own
+memory; their weights are kept in float32 and rounded after each step.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from ..core import Worker, cost_as_dict
+from ..errors import OptionError, PeerError
+from ..options import WorkerOptions
+from . import launch, state
+from .density import Density
+from .model import floats_at, layout_of, trained_parameters
+
+LEAST_LR = 1e-12  # schedules may end at zero; the library wants a rate above that
+
+
+class Settled:
+    """While it is entered, the model holds the global weights; afterwards this worker's own again."""
+
+    def __init__(self, optimizer: "Optimizer"):
+        self._optimizer = optimizer
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_error: object) -> None:
+        self._optimizer.resume()
+
+
+class Optimizer(torch.optim.Optimizer):
+    """SGD over all workers, by any of Syncopate's methods. Collective: every process makes one, with
+    the same model in the same state.
+
+    model           a module, not wrapped in DistributedDataParallel
+    algo            any method; od-sgd and ssd-sgd are those that only this class has
+    lr              learning rate; schedulers change it in param_groups[0]["lr"]
+    density         share of the entries that is sent, where a method selects
+    density_warmup  topk: steps in which it falls from a quarter to that
+    transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
+    timeout_ms      how long to wait for a silent worker before a step fails and names it
+    options         any other setting of worker, reducer and optimizer, by name: momentum,
+                    weight_decay, nesterov, delay, warmup, optimizer_local, select, exchange ...
+    """
+
+    def __init__(self, model: torch.nn.Module, algo: str = "ssd-sgd", *, lr: float,
+                 density: float | None = None, density_warmup: int = 0, transport: str = "auto",
+                 timeout_ms: int | None = None, **options: Any):
+        if isinstance(model, DistributedDataParallel):
+            raise OptionError("the model is wrapped in DistributedDataParallel, which would exchange "
+                              "gradients a second time; give its .module")
+        if not lr > 0:
+            raise OptionError(f"lr: {lr} is not valid; expected a number above 0")
+        chosen = WorkerOptions(algo)
+        if density is not None:
+            options["density"] = density
+        chosen.set_all(options)
+        self.density = Density(chosen, density_warmup)
+        chosen.check()
+        self.options = {"algo": algo, "lr": lr, **chosen.as_dict()}
+        names = trained_parameters(model)
+        self.layout = layout_of(names)
+        self._model = model
+        self._parameters = list(names.values())
+        defaults = {name: self.options[name] for name in ("lr", "momentum", "weight_decay", "nesterov")}
+        self._is_open = False
+        super().__init__(self._parameters, defaults)
+        self._is_open = True
+        self._flatten()
+        self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
+        self.worker = self._try(Worker, self.group, self.layout, chosen, self._weights.data_ptr())
+        self._own: tuple[torch.Tensor, list[torch.Tensor]] | None = None
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """There is one group: the library has one learning rate for the whole model."""
+        if self._is_open:
+            raise OptionError("one learning rate is used for the whole model; further groups of "
+                              "parameters are not supported")
+        super().add_param_group(param_group)
+
+    def _flatten(self) -> None:
+        self._weights = torch.empty(self.layout.size)
+        self._gradient = torch.zeros(self.layout.size)
+        counts = self.layout.counts
+        shapes = [parameter.shape for parameter in self._parameters]
+        self._weight_views = [view.view(shape)
+                              for view, shape in zip(self._weights.split(counts), shapes)]
+        self._gradient_views = [view.view(shape)
+                                for view, shape in zip(self._gradient.split(counts), shapes)]
+        for parameter, view in zip(self._parameters, self._weight_views):
+            view.copy_(parameter.data)
+            if parameter.dtype == torch.float32:
+                parameter.data = view
+
+    def _try(self, call: Callable, *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except PeerError as error:
+            raise self.group.explain(error) from None
+
+    @torch.no_grad()
+    def zero_grad(self, set_to_none: bool = False) -> None:
+        """Begin a new gradient. Its memory is kept, whatever set_to_none says."""
+        self._gradient.zero_()
+        for parameter, view in zip(self._parameters, self._gradient_views):
+            if parameter.dtype == torch.float32:
+                parameter.grad = view
+            elif parameter.grad is not None:
+                parameter.grad.zero_()
+
+    def _collect(self) -> None:
+        """Bring gradients that are elsewhere into the flat one."""
+        for parameter, view in zip(self._parameters, self._gradient_views):
+            if parameter.grad is None:
+                view.zero_()
+            elif parameter.grad.is_sparse:
+                raise OptionError("a gradient is sparse; build its module with sparse=False")
+            elif parameter.grad.data_ptr() != view.data_ptr():
+                view.copy_(parameter.grad)
+
+    def _spread(self) -> None:
+        """Bring the weights to parameters that have memory of their own."""
+        for parameter, view in zip(self._parameters, self._weight_views):
+            if parameter.data_ptr() != view.data_ptr():
+                parameter.data.copy_(view)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Hand over the gradient, get the weights for the next one. NonFiniteError if any worker's
+        gradient is not finite: then nothing has changed, on any worker."""
+        if self._own is not None:
+            raise OptionError("the model holds the global weights; call resume() before the next "
+                              "gradient is computed, or use: with optimizer.settle(): ...")
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._collect()
+        lr = max(float(self.param_groups[0]["lr"]), LEAST_LR)
+        self._try(self.worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
+                  self._weights.data_ptr())
+        self._spread()
+        return loss
+
+    @property
+    def steps(self) -> int:
+        """Steps made."""
+        return self.worker.steps()
+
+    # Evaluation.
+
+    def _statistics(self) -> list[torch.Tensor]:
+        return [buffer for buffer in self._model.buffers() if buffer.is_floating_point()]
+
+    @torch.no_grad()
+    def settle(self) -> Settled:
+        """Wait for all that is under way and put the global weights into the model, with running
+        statistics (of batch normalisation) averaged over the workers. Collective.
+
+            with optimizer.settle():
+                evaluate(model)          # and then training goes on as if nothing had happened
+
+            optimizer.settle()           # at the end: the trained model
+        """
+        own = (self._weights.clone(), [buffer.clone() for buffer in self._statistics()])
+        self._try(self.worker.settle, self._weights.data_ptr())
+        self._spread()
+        self._average_statistics()
+        self._own = self._own or own
+        return Settled(self)
+
+    @torch.no_grad()
+    def resume(self) -> None:
+        """Put this worker's own weights back after settle()."""
+        if self._own is None:
+            return
+        self._weights.copy_(self._own[0])
+        for buffer, own in zip(self._statistics(), self._own[1]):
+            buffer.copy_(own)
+        self._own = None
+        self._spread()
+
+    def _average_statistics(self) -> None:
+        buffers = self._statistics()
+        if not buffers or self.group.size == 1:
+            return
+        mine = torch.cat([buffer.float().flatten() for buffer in buffers])
+        everyone = torch.empty(self.group.size, mine.numel())
+        self._try(self.worker.gather, mine.data_ptr(), 4 * mine.numel(), everyone.data_ptr())
+        parts = everyone.mean(0).split([buffer.numel() for buffer in buffers])
+        for buffer, part in zip(buffers, parts):
+            buffer.copy_(part.view(buffer.shape))
+
+    # Insight and state.
+
+    def stats(self) -> dict[str, float]:
+        """What the exchange costs this worker: the last step's figures, means over all steps. Times are
+        in milliseconds, bytes are payload."""
+        steps = max(self.steps, 1)
+        last = cost_as_dict(self.worker.last_cost())
+        found: dict[str, float] = {"steps": self.steps, "workers": self.group.size,
+                                   "parameters": self.layout.size,
+                                   "density": last["selected"] / self.layout.size}
+        found.update(last)
+        found.update({f"mean_{name}": value / steps
+                      for name, value in self.totals.items() if name != "threshold"})
+        residual = self.residual()
+        found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())
+        return found
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """What all steps cost this worker."""
+        return cost_as_dict(self.worker.total_cost())
+
+    def residual(self) -> torch.Tensor | None:
+        """What this worker has not sent yet, in the layout's order; None if nothing is kept. With a
+        delay, what is under way counts as sent. A view, valid until the next step."""
+        address = self.worker.residual()
+        return floats_at(address, self.layout.size) if address else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """This worker's state: weights, what it has not sent, momentum, snapshots. Settles, so all
+        workers call it. Each has its own."""
+        self.resume()
+        own = self._weights.clone()
+        sections = self._try(self.worker.save)
+        packed = state.pack("worker", self.group, self.layout, self.steps, sections)
+        packed["weights"] = own
+        packed["lr"] = self.param_groups[0]["lr"]
+        return packed
+
+    @torch.no_grad()
+    def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Take on this worker's own state, before the first step; or, from a list of all workers' in
+        the order of their ranks, regroup that of a run with another number of them."""
+        states = state.unpack("worker", saved, self.group, self.layout)
+        if isinstance(saved, list):
+            self._try(self.worker.load_regrouped, states)
+            self._try(self.worker.settle, self._weights.data_ptr())
+        else:
+            self._try(self.worker.load, states[0])
+            self._weights.copy_(saved["weights"])
+        self._own = None
+        self.param_groups[0]["lr"] = (saved[0] if isinstance(saved, list) else saved)["lr"]
+        self._spread()
+
+    def close(self) -> None:
+        """End. No further step can be made; the model keeps its weights."""
+        self.worker.close()
+        self.group.close()

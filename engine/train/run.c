@@ -42,7 +42,8 @@ static enum syn_status open_data(struct syn_run *run)
     run->steps = run->options.steps;
     if (run->steps == 0)
         run->steps = run->options.epochs * run->steps_per_epoch;
-    if (run->options.evaluate && info->count[SYN_DATA_TEST] > 0)
+    bool judges = run->options.evaluate && !run->options.no_exchange;
+    if (judges && info->count[SYN_DATA_TEST] > 0)
         SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
     return SYN_OK;
 }

@@ -8,7 +8,8 @@
 
 struct syn_update {
     struct syn_worker *worker;
-    bool starts_early; /* exchange of complete buckets begins during the backward pass */
+    struct syn_group *alone; /* of this worker only, if nothing is to be exchanged; else NULL */
+    bool starts_early;       /* exchange of complete buckets begins during the backward pass */
 };
 
 /* Make ready.

@@ -8,8 +8,9 @@
 
 struct syn_update {
     struct syn_worker *worker;
-    struct syn_group *alone; /* of this worker only, if nothing is to be exchanged; else NULL */
-    bool starts_early;       /* exchange of complete buckets begins during the backward pass */
+    struct syn_worker *alone; /* if nothing is to be exchanged, it makes the steps; else NULL */
+    struct syn_group *alone_group;
+    bool starts_early; /* exchange of complete buckets begins during the backward pass */
 };
 
 /* Make ready.

@@ -130,8 +130,8 @@ static enum syn_status add_settings(struct syn_json *json, const struct syn_sett
     return SYN_OK;
 }
 
-static enum syn_status write_settings(const struct syn_train_options *options,
-                                      const struct syn_files *files)
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files)
 {
     char text[16384];
     struct syn_json json = syn_json_begin(text, sizeof text);
@@ -140,6 +140,8 @@ static enum syn_status write_settings(const struct syn_train_options *options,
     SYN_TRY(add_settings(&json, &syn_worker_settings, &options->worker));
     SYN_TRY(add_settings(&json, &syn_reducer_settings, &options->worker.reducer));
     SYN_TRY(add_settings(&json, &syn_data_settings, &options->data));
+    if (options->advice[0])
+        syn_json_text(&json, "advice", options->advice);
     syn_json_end(&json);
     return write_whole(files, "settings.json", text);
 }
@@ -148,7 +150,7 @@ enum syn_status syn_files_open(const struct syn_train_options *options, struct s
 {
     char path[PATH_BYTES];
     SYN_TRY(options->out[0] ? make_named(options, files) : make_numbered(options, files));
-    SYN_TRY(write_settings(options, files));
+    SYN_TRY(syn_files_settings(options, files));
     files->metrics = fopen(path_of(files, "metrics.jsonl", "", path), "w");
     if (!files->metrics)
         return syn_report(SYN_IO, "cannot write %s: %s", path, strerror(errno));

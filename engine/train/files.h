@@ -18,6 +18,10 @@ struct syn_files {
  *   files  zeroed; close it even after a failure */
 enum syn_status syn_files_open(const struct syn_train_options *options, struct syn_files *files);
 
+/* Write settings.json anew, for settings that were chosen since. */
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files);
+
 /* Append one line, given without its end, so that a reader sees it whole or not at all. */
 enum syn_status syn_files_line(struct syn_files *files, const char *line);
 

@@ -86,8 +86,23 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
     return SYN_OK;
 }
 
+const char *syn_train_algo_name(size_t i)
+{
+    size_t recipes = 0;
+    while (syn_recipe_name(recipes))
+        recipes++;
+    return i == recipes ? "auto" : syn_recipe_name(i);
+}
+
+bool syn_train_is_auto(const struct syn_train_options *options)
+{
+    return strcmp(options->algo, "auto") == 0;
+}
+
 enum syn_status syn_train_apply_algo(struct syn_train_options *options)
 {
+    if (syn_train_is_auto(options))
+        return SYN_OK;
     return syn_recipe_apply_worker(options->algo, &options->worker);
 }
 

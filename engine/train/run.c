@@ -73,7 +73,7 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     run->params = syn_layout_size(syn_model_layout(run->model));
     SYN_TRY(allocate(run));
     syn_model_initialise(run->model, run->options.seed, run->weights);
-    return run->rank == 0 ? syn_files_open(&run->options, &run->files) : SYN_OK;
+    return SYN_OK;
 }
 
 enum syn_status syn_run_join(struct syn_run *run)

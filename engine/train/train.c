@@ -81,7 +81,7 @@ static struct syn_rates rates_of(const struct syn_run *run)
                               .density = syn_train_density(&run->options, epoch)};
 }
 
-static enum syn_status one_step(struct syn_run *run)
+enum syn_status syn_run_step(struct syn_run *run)
 {
     double workers = (double)run->options.workers;
     struct syn_step_record record = {0};
@@ -113,7 +113,7 @@ static enum syn_status loop(struct syn_run *run)
     uint64_t judge_every = options->eval_every ? options->eval_every : run->steps_per_epoch;
     run->began_ns = syn_engine_clock_ns();
     while (run->step < run->steps && !run->stopped) {
-        SYN_TRY(one_step(run));
+        SYN_TRY(syn_run_step(run));
         syn_run_tell(run, -1);
         bool stops_alone = run->wants_stop && options->workers == 1;
         if (is_due(run, options->log_every) || stops_alone) {
@@ -142,6 +142,8 @@ enum syn_status syn_train_prepare(const struct syn_train_options *options, struc
     if (!made)
         return syn_report(SYN_MEMORY, "cannot allocate a run");
     enum syn_status status = syn_run_open(options, group, made);
+    if (status == SYN_OK && made->rank == 0)
+        status = syn_files_open(&made->options, &made->files);
     if (status != SYN_OK) {
         syn_group_leave(group, status, syn_error_text());
         syn_run_close(made);
@@ -157,13 +159,17 @@ enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *
 {
     if (watch)
         run->watch = *watch;
-    enum syn_status status = syn_run_join(run);
+    enum syn_status status = syn_run_choose(run);
+    if (status == SYN_OK)
+        status = syn_run_join(run);
     if (status == SYN_OK)
         status = loop(run);
     if (status == SYN_OK)
         status = finish(run, summary);
     if (status != SYN_OK && run->update.worker)
         syn_worker_abandon(run->update.worker, status, syn_error_text());
+    else if (status != SYN_OK)
+        syn_group_leave(run->group, status, syn_error_text());
     syn_run_close(run);
     free(run);
     return status;

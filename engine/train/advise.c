@@ -70,7 +70,8 @@ enum syn_status syn_run_choose(struct syn_run *run)
     SYN_TRY(syn_train_check(&run->options)); /* also makes algo the table's own copy */
     if (run->rank != 0)
         return SYN_OK;
-    syn_report_log(SYN_LOG_WARNING, "algo auto: %s", run->options.advice);
+    bool is_plain = strcmp(run->options.algo, "ssgd") == 0; /* worth a warning: nothing is gained */
+    syn_report_log(is_plain ? SYN_LOG_WARNING : SYN_LOG_INFO, "algo auto: %s", run->options.advice);
     return syn_files_settings(&run->options, &run->files);
 }
 

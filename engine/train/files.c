@@ -130,8 +130,8 @@ static enum syn_status add_settings(struct syn_json *json, const struct syn_sett
     return SYN_OK;
 }
 
-static enum syn_status write_settings(const struct syn_train_options *options,
-                                      const struct syn_files *files)
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files)
 {
     char text[16384];
     struct syn_json json = syn_json_begin(text, sizeof text);
@@ -140,6 +140,8 @@ static enum syn_status write_settings(const struct syn_train_options *options,
     SYN_TRY(add_settings(&json, &syn_worker_settings, &options->worker));
     SYN_TRY(add_settings(&json, &syn_reducer_settings, &options->worker.reducer));
     SYN_TRY(add_settings(&json, &syn_data_settings, &options->data));
+    if (options->advice[0])
+        syn_json_text(&json, "advice", options->advice);
     syn_json_end(&json);
     return write_whole(files, "settings.json", text);
 }
@@ -159,7 +161,7 @@ enum syn_status syn_files_open(const struct syn_train_options *options, struct s
         return SYN_OK;
     }
     SYN_TRY(options->out[0] ? make_named(options, files) : make_numbered(options, files));
-    return write_settings(options, files);
+    return syn_files_settings(options, files);
 }
 
 /* Copy the lines of steps up to this one; a last line that does not end is left out. */
@@ -205,7 +207,7 @@ enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_
     char path[PATH_BYTES];
     if (syn_files_continue(options)) {
         unlink(path_of(files, "summary.json", "", path));
-        SYN_TRY(write_settings(options, files));
+        SYN_TRY(syn_files_settings(options, files));
     }
     if (options->resume[0])
         SYN_TRY(cut_metrics(options, step, files));

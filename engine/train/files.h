@@ -28,6 +28,10 @@ enum syn_status syn_files_open(const struct syn_train_options *options, struct s
 enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_t step,
                                 struct syn_files *files);
 
+/* Write settings.json anew, for settings that were chosen since. */
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files);
+
 /* Append one line, given without its end, so that a reader sees it whole or not at all. One that
  * cannot be written is left out with a warning: the weights are worth more than it. */
 void syn_files_line(struct syn_files *files, const char *line);

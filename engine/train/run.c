@@ -56,7 +56,8 @@ static enum syn_status open_data(struct syn_run *run)
     run->steps = run->options.steps;
     if (run->steps == 0)
         run->steps = run->options.epochs * run->steps_per_epoch;
-    if (run->options.evaluate && info->count[SYN_DATA_TEST] > 0 && !syn_run_serves(run))
+    bool judges = run->options.evaluate && !run->options.no_exchange && !syn_run_serves(run);
+    if (judges && info->count[SYN_DATA_TEST] > 0)
         SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
     return SYN_OK;
 }
@@ -120,6 +121,11 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     SYN_TRY(allocate(run));
     syn_model_initialise(run->model, run->options.seed, run->weights);
     run->saved = UINT64_MAX;
+    return SYN_OK;
+}
+
+enum syn_status syn_run_prepare(struct syn_run *run)
+{
     if (run->options.resume[0])
         SYN_TRY(syn_resume_survey(run));
     if (run->rank == 0) {

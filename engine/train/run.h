@@ -75,8 +75,17 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
 /* Whether this member is a parameter server, which has neither loaders nor files. */
 bool syn_run_serves(const struct syn_run *run);
 
+/* Find what there is to resume from, and make the run's directory. */
+enum syn_status syn_run_prepare(struct syn_run *run);
+
+/* With algo auto: measure, choose the method that suits, and write down why. Collective. */
+enum syn_status syn_run_choose(struct syn_run *run);
+
 /* Meet the other workers. Collective. */
 enum syn_status syn_run_join(struct syn_run *run);
+
+/* One batch, its gradient, the next weights. Collective, unless nothing is exchanged. */
+enum syn_status syn_run_step(struct syn_run *run);
 
 /* Go through the test part with the global weights, each worker its share, and append a line to
  * metrics.jsonl. Collective. */

@@ -124,7 +124,7 @@ static struct syn_rates rates_of(const struct syn_run *run)
                               .density = syn_train_density(&run->options, epoch)};
 }
 
-static enum syn_status one_step(struct syn_run *run)
+enum syn_status syn_run_step(struct syn_run *run)
 {
     double workers = (double)run->options.workers;
     struct syn_step_record record = {0};
@@ -185,6 +185,8 @@ static enum syn_status judge_if_due(struct syn_run *run)
 static enum syn_status save(struct syn_run *run, bool at_start)
 {
     bool written;
+    if (run->options.no_exchange) /* nothing that anybody would go on from */
+        return SYN_OK;
     SYN_TRY(syn_checkpoint_write(run, &written));
     if (written || run->rank > 0)
         return written || !at_start ? SYN_OK : SYN_IO;
@@ -205,7 +207,7 @@ static enum syn_status loop(struct syn_run *run)
     run->asked_ns = syn_engine_clock_ns();
     run->asked_at = run->step;
     while (run->step < run->steps && !run->stopped) {
-        SYN_TRY(one_step(run));
+        SYN_TRY(syn_run_step(run));
         syn_run_tell(run, -1);
         SYN_TRY(ask_to_stop(run));
         if (is_due(run, options->log_every) || run->stopped) {
@@ -244,6 +246,8 @@ enum syn_status syn_train_prepare(const struct syn_train_options *options, struc
     if (!made)
         return syn_report(SYN_MEMORY, "cannot allocate a run");
     enum syn_status status = syn_run_open(options, group, made);
+    if (status == SYN_OK)
+        status = syn_run_prepare(made);
     if (status != SYN_OK) {
         syn_group_leave(group, status, syn_error_text());
         syn_run_close(made);
@@ -260,13 +264,17 @@ enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *
     if (watch)
         run->watch = *watch;
     bool serves = syn_run_serves(run);
-    enum syn_status status = serves ? serve(run, summary) : syn_run_join(run);
+    enum syn_status status = syn_run_choose(run);
+    if (status == SYN_OK)
+        status = serves ? serve(run, summary) : syn_run_join(run);
     if (status == SYN_OK && !serves)
         status = loop(run);
     if (status == SYN_OK && !serves)
         status = finish(run, summary);
     if (status != SYN_OK && run->update.worker)
         syn_worker_abandon(run->update.worker, status, syn_error_text());
+    else if (status != SYN_OK)
+        syn_group_leave(run->group, status, syn_error_text());
     syn_run_close(run);
     free(run);
     return status;

@@ -37,9 +37,13 @@ struct syn_train_options {
     struct syn_worker_options worker; /* syn_worker_settings; in it, syn_optimizer_settings and
                                         * syn_reducer_settings */
     struct syn_group_options group;   /* syn_group_settings */
+    char advice[SYN_TEXT_BYTES];      /* algo auto: what it found, for settings.json; set by it */
 };
 
 extern const struct syn_settings_table syn_train_settings;
+
+/* Name of method number i, or NULL past the last: the recipes, and auto. */
+const char *syn_train_algo_name(size_t i);
 
 /* Name of learning-rate schedule number i, or NULL past the last. */
 const char *syn_lr_schedule_name(size_t i);
@@ -56,7 +60,8 @@ const char *syn_train_preset(const char *model);
  * SYN_INVALID, options unchanged. */
 enum syn_status syn_train_defaults(const char *model, struct syn_train_options *options);
 
-/* Set what the method of options->algo needs, over what options hold. */
+/* Set what the method of options->algo needs, over what options hold; nothing for auto, which is
+ * chosen when the workers have met. */
 enum syn_status syn_train_apply_algo(struct syn_train_options *options);
 
 /* Set all that a run was started with, from its latest checkpoint that can be read, and to go on

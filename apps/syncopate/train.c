@@ -84,6 +84,10 @@ static void print_words(const struct syn_train_summary *summary)
         printf("%llu workers, %s: %.1f KB sent by each in a step, %.3g times less than dense\n",
                (unsigned long long)summary->workers, summary->algo,
                summary->bytes_out_per_step / 1000, summary->ratio_to_dense);
+    if (summary->servers > 0)
+        printf("%llu parameter servers: gradients met weights %.3g updates later, %llu at most\n",
+               (unsigned long long)summary->servers, summary->staleness_mean,
+               (unsigned long long)summary->staleness_max);
 }
 
 static void print_presets(void)

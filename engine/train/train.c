@@ -106,9 +106,9 @@ static enum syn_status compute(struct syn_run *run, const struct syn_rates *rate
 }
 
 /* A method without momentum takes steps as long as momentum would have made them in the end, and an
- * asynchronous one P steps where the others take the mean of P: so that the same flags mean the same
- * for all methods. A learning rate of zero, as schedules may end with, moves nothing; a worker wants
- * one above. */
+ * asynchronous one takes P steps where the others take the mean of P: so that the same flags mean
+ * the same for all methods. A learning rate of zero, as schedules may end with, moves nothing; a
+ * worker wants one above. */
 static struct syn_rates rates_of(const struct syn_run *run)
 {
     const struct syn_worker_options *worker = &run->options.worker;

@@ -1,6 +1,6 @@
 /* A server's state, row by row: row 0 are the weights, the others what the optimizer remembers of
- * each weight. Workers put the rows of all servers together, so that what is saved does not know how
- * many servers there were. */
+ * each weight. Workers put the rows of all servers together, so that what is saved does not know
+ * how many servers there were. */
 #include "optim/optim.h"
 #include "worker/holding.h"
 

@@ -13,11 +13,11 @@ static char home[64]; /* a directory of this test's own */
 
 static const size_t teams[] = {1, 2, 3, 5};
 
-/* A few steps of a perceptron on made-up images. */
+/* A few steps of LeNet on made-up images. */
 static struct syn_train_options short_run(const char *algo, size_t workers, size_t servers)
 {
     struct syn_train_options options;
-    assert_ok(syn_train_defaults("mlp", &options));
+    assert_ok(syn_train_defaults("lenet", &options));
     assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "synthetic"));
     assert_ok(syn_settings_set(&syn_train_settings, &options, "algo", algo));
     assert_ok(syn_train_apply_algo(&options));
@@ -47,19 +47,22 @@ static struct syn_train_summary train(const struct syn_train_options *options)
 static void any_number_of_servers_gives_the_same_weights(void **state)
 {
     (void)state;
-    static const char *const algos[] = {"ssgd", "od-sgd", "ssd-sgd", "topk", "strom"};
-    for (int a = 0; a < 5; a++)
-        for (int t = 0; t < 4; t++) {
-            uint64_t hash = 0;
-            for (size_t servers = 1; servers < 4; servers++) {
-                struct syn_train_options options = short_run(algos[a], teams[t], servers);
-                struct syn_train_summary summary = train(&options);
-                if (servers > 1 && summary.weights_hash != hash)
-                    fail_msg("%s, %zu workers: other weights with %zu servers", algos[a], teams[t],
-                             servers);
-                hash = summary.weights_hash;
-            }
+    static const struct {
+        const char *algo;
+        size_t workers;
+    } runs[] = {{"ssgd", 1},   {"ssgd", 2},    {"ssgd", 3}, {"ssgd", 5},
+                {"od-sgd", 3}, {"ssd-sgd", 3}, {"topk", 3}, {"strom", 3}};
+    for (size_t r = 0; r < sizeof runs / sizeof runs[0]; r++) {
+        uint64_t hash = 0;
+        for (size_t servers = 1; servers < 4; servers++) {
+            struct syn_train_options options = short_run(runs[r].algo, runs[r].workers, servers);
+            struct syn_train_summary summary = train(&options);
+            if (servers > 1 && summary.weights_hash != hash)
+                fail_msg("%s, %zu workers: other weights with %zu servers", runs[r].algo,
+                         runs[r].workers, servers);
+            hash = summary.weights_hash;
         }
+    }
 }
 
 static void servers_and_peers_come_to_the_same_losses(void **state)
@@ -81,7 +84,7 @@ static void check_learns(struct syn_train_options *options)
     options->steps = 0;
     options->epochs = 4;
     struct syn_train_summary summary = train(options);
-    if (!(summary.test_accuracy > 0.6))
+    if (!(summary.test_accuracy > 0.5)) /* of ten classes */
         fail_msg("%s, %llu workers: accuracy %g", options->algo,
                  (unsigned long long)options->workers, summary.test_accuracy);
     assert_true(summary.staleness_mean <= (double)summary.staleness_max);

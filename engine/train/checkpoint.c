@@ -22,11 +22,11 @@ static enum syn_status refuse_nonfinite(const struct syn_run *run)
 /* Whether it went well everywhere. */
 static enum syn_status agree(struct syn_run *run, bool good, bool *all_good)
 {
-    struct syn_report own = {.wants_stop = good};
+    struct syn_report own = {.is_good = good};
     SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
     *all_good = true;
     for (size_t w = 0; w < run->options.workers; w++)
-        *all_good = *all_good && run->reports[w].wants_stop != 0;
+        *all_good = *all_good && run->reports[w].is_good != 0;
     return SYN_OK;
 }
 

@@ -11,7 +11,10 @@
 #include "engine/train/gradient.h"
 #include "engine/train/run.h"
 
-#define VERSION 1
+#define VERSION      1
+#define MOST_WORKERS 1000000
+#define MOST_STEPS   1000000000000000
+#define MOST_SECONDS 1e9
 
 /* Sums that metrics.jsonl and the summary are made of; the section "train/meters". */
 struct meters {
@@ -52,6 +55,16 @@ static bool ends(const char *text, size_t capacity)
     return memchr(text, '\0', capacity) != NULL;
 }
 
+/* Numbers that arithmetic may rely on. */
+static bool is_sound(const struct syn_checkpoint_head *head)
+{
+    return head->workers > 0 && head->workers <= MOST_WORKERS && head->rank < head->workers &&
+           head->steps_per_epoch > 0 && head->place <= MOST_STEPS && head->step <= MOST_STEPS &&
+           head->seconds >= 0 && head->seconds <= MOST_SECONDS &&
+           ends(head->model, sizeof head->model) && ends(head->data, sizeof head->data) &&
+           ends(head->algo, sizeof head->algo);
+}
+
 enum syn_status syn_checkpoint_head(const struct syn_archive *archive, const char *origin,
                                     struct syn_checkpoint_head *head)
 {
@@ -68,9 +81,7 @@ enum syn_status syn_checkpoint_head(const struct syn_archive *archive, const cha
         return syn_report(SYN_FORMAT, "%s: version %llu of a checkpoint; expected %d", origin,
                           (unsigned long long)version, VERSION);
     memcpy(&read, section.bytes, sizeof read);
-    if (read.workers == 0 || read.rank >= read.workers || read.steps_per_epoch == 0 ||
-        read.place > INT64_MAX || read.step > INT64_MAX || !ends(read.model, sizeof read.model) ||
-        !ends(read.data, sizeof read.data) || !ends(read.algo, sizeof read.algo))
+    if (!is_sound(&read))
         return syn_report(SYN_FORMAT, "%s: its head contradicts itself", origin);
     *head = read;
     return SYN_OK;

@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/tree.h"
+#include "engine/train/checkpoint.h"
 #include "engine/train/json.h"
 
 #define PATH_BYTES (SYN_TEXT_BYTES + 32)
 #define MOST_RUNS  100000
 
-static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json"};
+static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
+                                    SYN_CHECKPOINT_FOLDER};
 #define NAMES (sizeof names / sizeof names[0])
 
 static const char *path_of(const struct syn_files *files, const char *name, const char *ending,
@@ -85,8 +88,7 @@ static enum syn_status make_named(const struct syn_train_options *options, struc
                               "out: directory \"%s\" holds a run already (%s); choose another, or "
                               "overwrite it",
                               files->out, names[i]);
-        if (unlink(path) != 0)
-            return refuse_directory(files->out);
+        SYN_TRY(syn_tree_remove(path));
     }
     return SYN_OK;
 }

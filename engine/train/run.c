@@ -78,7 +78,8 @@ static enum syn_status allocate(struct syn_run *run)
 }
 
 /* A worker's part has about four arrays of the model's size: its weights and the global ones, the
- * optimizer's memory, what was not sent. Where workers are processes, each knows of its own only. */
+ * optimizer's memory, what was not sent. Where workers are processes, worker 0 knows of its own
+ * only. */
 static enum syn_status check_room(const struct syn_run *run)
 {
     bool share = strcmp(syn_group_transport(run->group), "threads") == 0;

@@ -58,12 +58,13 @@ struct syn_run {
     int64_t asked_ns;
 };
 
-/* What workers tell each other when they meet: when a line of metrics.jsonl is due, or to ask who
- * wants to stop. */
+/* What workers tell each other when they meet: when a line of metrics.jsonl or a checkpoint is due,
+ * or to ask who wants to stop. */
 struct syn_report {
     struct syn_meter meter;
     struct syn_cost cost; /* since the last report */
     uint64_t wants_stop;
+    uint64_t is_good; /* its part of a checkpoint is on the disk */
     int64_t asked_ns; /* since workers asked each other whether to stop */
 };
 

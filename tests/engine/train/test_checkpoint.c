@@ -48,19 +48,18 @@ static void a_damaged_checkpoint_leaves_the_one_before_it(void **state)
     options.checkpoint_every = 4;
     runs_use_algo(&options, "gtopk");
     struct syn_train_summary whole = runs_train(&options);
-    for (size_t rank = 0; rank < 3; rank++)
-        for (int how = 0; how < 3; how++) {
-            char name[32];
-            snprintf(name, sizeof name, "damaged-%zu-%d", rank, how);
-            copy_file(options.out, runs_path(name));
-            damage(runs_path(name), rank, how);
-            struct syn_train_options again = runs_resumed(runs_path(name));
-            struct syn_train_summary summary = runs_train(&again);
-            assert_true(summary.weights_hash == whole.weights_hash);
-            again = runs_resumed(runs_path(name)); /* what was damaged has been written again */
-            again.epochs = 3;
-            runs_train(&again);
-        }
+    for (size_t rank = 0; rank < 3; rank++) { /* each in another way */
+        char name[32];
+        snprintf(name, sizeof name, "damaged-%zu", rank);
+        copy_file(options.out, runs_path(name));
+        damage(runs_path(name), rank, (int)rank);
+        struct syn_train_options again = runs_resumed(runs_path(name));
+        struct syn_train_summary summary = runs_train(&again);
+        assert_true(summary.weights_hash == whole.weights_hash);
+        again = runs_resumed(runs_path(name)); /* what was damaged has been written again */
+        again.epochs = 3;
+        runs_train(&again);
+    }
 }
 
 static void expect_refused(const struct syn_train_options *options, const char *words)
@@ -197,9 +196,7 @@ static void a_directory_without_room_for_checkpoints_is_refused_at_the_start(voi
     options.overwrite = false;
     options.checkpoint_every = 4;
     assert_int_equal(mkdir(options.out, 0777), 0);
-    FILE *file = fopen(runs_path("roomless/checkpoints"), "w");
-    assert_non_null(file);
-    fclose(file);
+    assert_int_equal(symlink("/proc/nowhere", runs_path("roomless/checkpoints")), 0);
     assert_status(SYN_IO, syn_train(&options, NULL, &summary));
     assert_int_not_equal(access(runs_path("roomless/summary.json"), F_OK), 0);
 }

@@ -38,9 +38,10 @@ static void every_recipe_resumes_to_the_same_bits(void **state)
     (void)state;
     static const uint64_t workers[] = {1, 2, 3, 5};
     for (size_t r = 0; syn_recipe_name(r); r++)
-        for (size_t w = 0; w < 4; w++) {
+        for (size_t w = r % 2; w < 4; w += 2) {
             struct syn_train_options options = runs_of("mlp", "recipe");
             options.workers = workers[w];
+            options.data.synthetic_examples = 48 * workers[w]; /* 12 steps */
             runs_use_algo(&options, syn_recipe_name(r));
             check_same_bits(&options, 2 + (r + w) % 4);
         }

@@ -329,7 +329,7 @@ class Simulation {
         const chart = new LineChart(`simulation-${number}`, label, unit);
         const lines = series.map(({name, points}) =>
             ({name, index: names.indexOf(name), points: [...points].sort((a, b) => a[0] - b[0]), marks: true}));
-        const isShare = Math.max(...valuesOf(lines)) <= 1; // whose distance to nothing is what counts
+        const isShare = extremes(valuesOf(lines))[1] <= 1; // whose distance to nothing is what counts
         const isLog = !isShare && spans(valuesOf(lines), 20);
         if (isLog) chart.setHeading(label, unit ? `${unit}, log` : 'log');
         const y = isLog ? {form: 'log', words} : {form: 'linear', words, range: [0, ...valuesOf(lines)]};

@@ -94,7 +94,7 @@ class Browser:
     def open(self, address, width=1280, height=900, dark=False):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self.pages[session] = Page(self, session)
+        page = self.pages[session] = Page(self, session, target)
         for domain in ("Runtime", "Log", "Page", "Network"):
             page.call(f"{domain}.enable")
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
@@ -108,14 +108,19 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser, session):
+    def __init__(self, browser, session, target):
         self.browser = browser
         self.session = session
+        self.target = target
         self.errors = []
         self.requests = []
 
     def call(self, method, **params):
         return self.browser.call(method, session=self.session, **params)
+
+    def close(self):
+        self.browser.call("Target.closeTarget", targetId=self.target)
+        del self.browser.pages[self.session]
 
     def take_event(self, method, params):
         if method == "Runtime.exceptionThrown":
@@ -139,7 +144,7 @@ class Page:
         """Until what was measured has been drawn."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-    def wait_for(self, expression, seconds=30):
+    def wait_for(self, expression, seconds=60):
         end = time.monotonic() + seconds
         while not self.evaluate(expression):
             if time.monotonic() > end:

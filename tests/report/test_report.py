@@ -28,6 +28,10 @@ class Data(MadeRuns):
         [run] = self.make_data(self.path("a"))["runs"]
         self.assertEqual((run["metrics"], run["cut"]), ([], False))
 
+    def test_a_run_with_empty_metrics_has_no_lines(self):
+        [run] = self.make_data(self.make_run("a", metrics=[], is_finished=False))["runs"]
+        self.assertEqual((run["metrics"], run["cut"]), ([], False))
+
     def test_a_line_that_is_cut_off_anywhere_is_left_out_and_marked(self):
         whole = json.dumps(line_of(50))
         for length in [*range(1, len(whole), 9), len(whole) - 1]:
@@ -87,6 +91,8 @@ class Output(MadeRuns):
         os.mkdir(empty)
         self.make_run("broken")
         self.write("broken/settings.json", "{\"model\": ")
+        self.make_run("nothing-set")
+        self.write("nothing-set/settings.json", "")
         self.make_run("listed")
         self.write("listed/summary.json", "[]")
         os.unlink(self.make_run("piped") + "/metrics.jsonl")
@@ -103,6 +109,7 @@ class Output(MadeRuns):
         wrong += [{**SIMULATION, "title": 1}, {**SIMULATION, "x": []}]
         files = [self.write(f"wrong{i}.json", json.dumps(one)) for i, one in enumerate(wrong)]
         cases = [[], [empty], [good, empty], [self.path("nothing")], [self.path("broken")], [self.path("listed")],
+                 [self.path("nothing-set")],
                  [self.path("piped")], [text], [kind], ["/dev/null"], [good, "--colour"], [good, "--port", "70000"],
                  [good, "--output="], *[[path] for path in files]]
         for words in cases:

@@ -108,23 +108,26 @@ function scale(form, [low, high], [from, to], count) {
     return {ticks, at: value => from + (bend(value) - bend(low)) / width * (to - from)};
 }
 
+// The lowest and the highest of values; there may be more of them than a call can have arguments.
+function extremes(values) {
+    return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+}
+
+// Whether values are so far apart, by a factor, that they need a logarithmic axis.
+function spans(values, times) {
+    const [low, high] = extremes(values);
+    return low > 0 && low < Infinity && high / low >= times;
+}
+
 // Bounds of values with a little air around them, within limits that values cannot leave.
 function bounds(values, form, limits = [-Infinity, Infinity]) {
-    let low = Infinity;
-    let high = -Infinity;
-    for (const value of values) {
-        low = Math.min(low, value);
-        high = Math.max(high, value);
-    }
+    const [low, high] = extremes(values);
     if (low > high) return form === 'linear' ? [0, 1] : [1, 2];
     if (form !== 'linear') return low === high ? [low / 2, high * 2] : [low / 1.06, high * 1.06];
     if (low === high) return high === 0 ? [0, 1] : [Math.min(0, 1.1 * high), Math.max(0, 1.1 * high)];
     const air = (high - low) * 0.05;
     return [low >= 0 && low < air ? 0 : Math.max(low - air, limits[0]), Math.min(high + air, limits[1])];
 }
-
-const spans = (values, times) => values.length > 0 && Math.min(...values) > 0 &&
-    Math.max(...values) / Math.min(...values) >= times;
 
 // Of very many points, the lowest and the highest of every few: what an eye could see of them.
 function thin(points, most = 1200) {

@@ -22,6 +22,7 @@ static enum syn_status read_all(int file, const char *path, size_t most, struct 
     char part[16384];
     size_t begun = text->length;
     ssize_t got;
+    text_put(text, ""); /* an empty file is a text too */
     while ((got = read(file, part, sizeof part)) > 0) {
         text_add(text, part, (size_t)got);
         if (text->length - begun > most)

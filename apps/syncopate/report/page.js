@@ -121,7 +121,7 @@ function summaryTable(runs, isFollowed) {
         const got = resultsOf(run);
         const state = stateOf(run, isFollowed);
         const percents = isNumber(got.accuracy) ? `${fixed(100 * got.accuracy, 2)} %` : '–';
-        return [[swatch(run.index), ' ', run.name, state ? element('span', {class: 'state'}, state) : ''],
+        return [[swatch(run.index), ' ', run.name, state ? element('span', {class: isFollowed ? 'state going' : 'state'}, state) : ''],
             onText ? cell(got.perplexity, fixed(got.perplexity, 2)) : cell(got.accuracy, percents),
             cell(got.loss, fixed(got.loss, 4)), cell(got.ms, rounded(got.ms, 3)), cell(got.speed, fixed(got.speed, 0)),
             cell(got.bytes, bytesInWords(got.bytes)), cell(got.ratio, rounded(got.ratio, 3)),
@@ -173,6 +173,8 @@ function bytesAxisFor(runs) {
         words: v => words(v)};
 }
 
+// How the lines of training are drawn: behind those of the tests, if there are any.
+const behindTests = run => ({faint: run.judged.length > 0, what: 'training'});
 const valuesOf = series => series.flatMap(one => one.points.map(point => point[1]));
 const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
@@ -259,7 +261,7 @@ class Section {
     }
 
     drawLoss(runs, x, series) {
-        const lines = [...runs.map(run => series(run, run.lines, 'loss', {faint: true, what: 'training'})),
+        const lines = [...runs.map(run => series(run, run.lines, 'loss', behindTests(run))),
             ...runs.map(run => series(run, run.judged, 'test_loss', {marks: true, what: 'test'}))];
         const isLog = spans(valuesOf(lines), 8);
         this.loss.setHeading('Loss', isLog ? 'nats a label, log' : 'nats a label');
@@ -272,7 +274,7 @@ class Section {
         const [field, times] = onText ? ['test_perplexity', 1] : ['test_accuracy', 100];
         const tested = runs.map(run => series(run, run.judged, field, {marks: true, what: 'test'}, times));
         const trained = (onText ? [] : runs)
-            .map(run => series(run, run.lines, 'accuracy', {faint: true, what: 'training'}, 100));
+            .map(run => series(run, run.lines, 'accuracy', behindTests(run), 100));
         this.score.setHeading(onText ? 'Perplexity' : 'Accuracy', onText ? 'test set' : '%');
         const y = {form: 'linear', words, range: valuesOf(tested), limits: onText ? [1, Infinity] : [0, 100]};
         this.score.show({series: [...trained, ...tested], x, y});
@@ -329,7 +331,7 @@ class Simulation {
         const chart = new LineChart(`simulation-${number}`, label, unit);
         const lines = series.map(({name, points}) =>
             ({name, index: names.indexOf(name), points: [...points].sort((a, b) => a[0] - b[0]), marks: true}));
-        const isShare = Math.max(...valuesOf(lines)) <= 1; // whose distance to nothing is what counts
+        const isShare = extremes(valuesOf(lines))[1] <= 1; // whose distance to nothing is what counts
         const isLog = !isShare && spans(valuesOf(lines), 20);
         if (isLog) chart.setHeading(label, unit ? `${unit}, log` : 'log');
         const y = isLog ? {form: 'log', words} : {form: 'linear', words, range: [0, ...valuesOf(lines)]};

@@ -49,8 +49,10 @@ static enum syn_status add_object(const char *path, struct text *text)
 static bool add_lines(const struct text *bytes, struct text *text)
 {
     const char *at = bytes->bytes;
-    const char *end = at + bytes->length;
     text_put(text, "[");
+    if (bytes->length == 0)
+        return false;
+    const char *end = at + bytes->length;
     for (const char *begin = at; at < end; at++) {
         struct json object;
         const char *stop = memchr(at, '\n', (size_t)(end - at));

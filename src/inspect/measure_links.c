@@ -30,6 +30,8 @@ struct finding {
 
 struct links {
     struct syn_group *group;
+    size_t right; /* neighbours in the ring */
+    size_t left;
     uint8_t *going;
     uint8_t *coming;
     size_t room;
@@ -164,14 +166,13 @@ static enum syn_status share_findings(struct links *links)
     struct syn_group *group = links->group;
     size_t workers = group->workers;
     size_t row = workers * sizeof *links->findings;
-    size_t right = (group->rank + 1) % workers;
-    size_t left = (group->rank + workers - 1) % workers;
+    size_t left = links->left;
     for (size_t s = 0; s + 1 < workers; s++) {
         size_t going = (group->rank + workers - s) % workers;
         size_t coming = (left + workers - s) % workers;
         size_t came;
         memcpy(links->going, &links->findings[going * workers], row);
-        SYN_TRY(swap(links, right, row, left, &came));
+        SYN_TRY(swap(links, links->right, row, left, &came));
         if (came != row)
             return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes of findings; expected %zu", left,
                             came, row);
@@ -184,15 +185,12 @@ static enum syn_status share_findings(struct links *links)
 static enum syn_status measure_shifts(const struct links *links, size_t bytes, double *ms,
                                       double *busy_ms)
 {
-    struct syn_group *group = links->group;
-    size_t right = (group->rank + 1) % group->workers;
-    size_t left = (group->rank + group->workers - 1) % group->workers;
     size_t came;
-    SYN_TRY(swap(links, right, bytes, left, &came));
+    SYN_TRY(swap(links, links->right, bytes, links->left, &came));
     int64_t began = syn_clock_ns();
     double cpu_began = cpu_ms();
     for (size_t i = 0; i < SHIFTS; i++)
-        SYN_TRY(swap(links, right, bytes, left, &came));
+        SYN_TRY(swap(links, links->right, bytes, links->left, &came));
     *busy_ms = (cpu_ms() - cpu_began) / SHIFTS;
     *ms = ms_since(began) / SHIFTS;
     return SYN_OK;
@@ -201,14 +199,11 @@ static enum syn_status measure_shifts(const struct links *links, size_t bytes, d
 /* The largest of everyone's numbers. */
 static enum syn_status agree_on_worst(const struct links *links, double *numbers, size_t count)
 {
-    struct syn_group *group = links->group;
-    size_t right = (group->rank + 1) % group->workers;
-    size_t left = (group->rank + group->workers - 1) % group->workers;
     size_t bytes = count * sizeof *numbers;
     memcpy(links->going, numbers, bytes);
-    for (size_t s = 0; s + 1 < group->workers; s++) {
+    for (size_t s = 0; s + 1 < links->group->workers; s++) {
         size_t came;
-        SYN_TRY(swap(links, right, bytes, left, &came));
+        SYN_TRY(swap(links, links->right, bytes, links->left, &came));
         memcpy(links->going, links->coming, bytes); /* passed on as it came */
         for (size_t i = 0; i < count; i++) {
             double heard;
@@ -280,6 +275,8 @@ enum syn_status syn_measure_links(struct syn_group *group, size_t bytes,
         return syn_fail(SYN_INVALID, "links can be measured between at least two workers");
     if (bytes < 1 || bytes > MOST_BYTES)
         return syn_fail(SYN_INVALID, "messages of %zu bytes; expected 1 to %zu", bytes, MOST_BYTES);
+    links.right = (group->rank + 1) % group->workers;
+    links.left = (group->rank + group->workers - 1) % group->workers;
     enum syn_status status = measure(&links, bytes, &made);
     if (status == SYN_OK)
         *result = made;

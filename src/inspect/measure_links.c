@@ -214,29 +214,37 @@ static enum syn_status agree_on_worst(const struct links *links, double *numbers
     return SYN_OK;
 }
 
+/* Take in what one worker found out about its way to another. */
+static void judge_pair(const struct finding *finding, size_t from, size_t to,
+                       struct syn_links_measure *result)
+{
+    if (finding->latency_ms > result->worst_latency_ms)
+        result->worst_latency_ms = finding->latency_ms;
+    if (result->worst_bytes_per_ms == 0 || finding->bytes_per_ms < result->worst_bytes_per_ms) {
+        result->worst_bytes_per_ms = finding->bytes_per_ms;
+        result->worst_from = from;
+        result->worst_to = to;
+    }
+}
+
 static void judge_pairs(struct links *links, struct syn_links_measure *result)
 {
     size_t workers = links->group->workers;
+    size_t pairs = workers * (workers - 1);
+    double *latency = links->sorted;
+    double *rate = links->sorted + pairs;
     size_t count = 0;
-    for (size_t i = 0; i < workers * workers; i++) {
-        const struct finding *finding = &links->findings[i];
-        if (i / workers == i % workers)
-            continue;
-        links->sorted[count++] = finding->latency_ms;
-        if (finding->latency_ms > result->worst_latency_ms)
-            result->worst_latency_ms = finding->latency_ms;
-        if (count == 1 || finding->bytes_per_ms < result->worst_bytes_per_ms) {
-            result->worst_bytes_per_ms = finding->bytes_per_ms;
-            result->worst_from = i / workers;
-            result->worst_to = i % workers;
+    for (size_t from = 0; from < workers; from++)
+        for (size_t to = 0; to < workers; to++) {
+            const struct finding *finding = &links->findings[from * workers + to];
+            if (from == to)
+                continue;
+            judge_pair(finding, from, to, result);
+            latency[count] = finding->latency_ms;
+            rate[count++] = finding->bytes_per_ms;
         }
-    }
-    result->latency_ms = syn_median(links->sorted, count);
-    count = 0;
-    for (size_t i = 0; i < workers * workers; i++)
-        if (i / workers != i % workers)
-            links->sorted[count++] = links->findings[i].bytes_per_ms;
-    result->bytes_per_ms = syn_median(links->sorted, count);
+    result->latency_ms = syn_median(latency, pairs);
+    result->bytes_per_ms = syn_median(rate, pairs);
 }
 
 static enum syn_status open_links(struct links *links, size_t bytes)
@@ -245,7 +253,7 @@ static enum syn_status open_links(struct links *links, size_t bytes)
     links->room = bytes > PAIR_MOST ? bytes : PAIR_MOST;
     SYN_TRY(syn_allocate(links->room, 1, &links->going));
     SYN_TRY(syn_allocate(links->room, 1, &links->coming));
-    SYN_TRY(syn_allocate(workers * workers, sizeof *links->sorted, &links->sorted));
+    SYN_TRY(syn_allocate(2 * workers * workers, sizeof *links->sorted, &links->sorted));
     return syn_allocate(workers * workers, sizeof *links->findings, &links->findings);
 }
 

@@ -1,7 +1,8 @@
 /* How fast the workers compute, measured with the very step of the training loop, but for the
  * exchange. Workers that share a machine slow each other down, so everybody computes at once, first
- * in step, as synchronous methods do, then freely, as delayed ones do; worker 0 also computes while
- * the others rest, which tells how much of a processor each of them has. */
+ * in step, as synchronous methods do, then freely, as delayed ones do, with their local updates;
+ * worker 0 also computes while the others rest, which tells how much of a processor each of them
+ * has. The slowest counts: the others wait for it sooner or later. */
 #include "engine/train/advise.h"
 
 #include <stdlib.h>
@@ -15,13 +16,12 @@
 #define WARM_STEPS 3
 #define MOST_STEPS 12
 #define BUDGET_MS  2500.0 /* for each kind of steps */
-#define BLOCKS     4
+#define BLOCKS     5
 #define SELECTIONS 9
 
 struct stopwatch {
     struct syn_run *run;
     double *all; /* [workers] everyone's time */
-    double mean;
     double most;
 };
 
@@ -30,12 +30,9 @@ static enum syn_status meet(struct stopwatch *watch, double ms)
 {
     size_t workers = watch->run->options.workers;
     SYN_TRY(syn_worker_gather(watch->run->update.worker, &ms, sizeof ms, watch->all));
-    watch->mean = 0;
     watch->most = 0;
-    for (size_t w = 0; w < workers; w++) {
-        watch->mean += watch->all[w] / (double)workers;
+    for (size_t w = 0; w < workers; w++)
         watch->most = watch->all[w] > watch->most ? watch->all[w] : watch->most;
-    }
     return SYN_OK;
 }
 
@@ -49,39 +46,73 @@ static enum syn_status step(struct syn_run *run, size_t steps, double *ms)
     return SYN_OK;
 }
 
-/* Some steps together, then as many freely; kinds take turns, for machines that have other work. */
-static enum syn_status measure_block(struct stopwatch *watch, size_t steps,
-                                     struct syn_advice *advice)
+static int by_size(const void *one, const void *other)
 {
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* Some steps together, then as many freely, in blocks that take turns; the median block counts, for
+ * machines that have other work. */
+static enum syn_status measure_blocks(struct stopwatch *watch, size_t steps,
+                                      struct syn_advice *advice)
+{
+    double together[BLOCKS] = {0};
+    double freely[BLOCKS];
     double ms;
-    for (size_t i = 0; i < steps; i++) {
-        SYN_TRY(step(watch->run, 1, &ms));
+    for (size_t block = 0; block < BLOCKS; block++) {
+        for (size_t i = 0; i < steps; i++) {
+            SYN_TRY(step(watch->run, 1, &ms));
+            SYN_TRY(meet(watch, ms));
+            together[block] += watch->most / (double)steps;
+        }
+        SYN_TRY(step(watch->run, steps, &ms));
         SYN_TRY(meet(watch, ms));
-        advice->together_ms += watch->most / (double)(steps * BLOCKS);
+        freely[block] = watch->most;
     }
-    SYN_TRY(step(watch->run, steps, &ms));
-    SYN_TRY(meet(watch, ms));
-    advice->compute_ms += watch->mean / BLOCKS;
+    qsort(together, BLOCKS, sizeof *together, by_size);
+    qsort(freely, BLOCKS, sizeof *freely, by_size);
+    advice->together_ms = together[BLOCKS / 2];
+    advice->compute_ms = freely[BLOCKS / 2];
     return SYN_OK;
 }
 
-static enum syn_status measure_steps(struct stopwatch *watch, struct syn_advice *advice)
+/* How many steps are worth their time, of all workers together. */
+static enum syn_status warm_up(struct stopwatch *watch, size_t *steps)
 {
-    struct syn_run *run = watch->run;
-    double ms = 0;
+    double ms;
     SYN_TRY(meet(watch, 0));
-    SYN_TRY(step(run, WARM_STEPS, &ms));
+    SYN_TRY(step(watch->run, WARM_STEPS, &ms));
     SYN_TRY(meet(watch, ms));
     double affordable = BUDGET_MS / watch->most;
-    size_t steps = affordable > MOST_STEPS ? MOST_STEPS : affordable < 2 ? 2 : (size_t)affordable;
-    if (run->rank == 0)
-        SYN_TRY(step(run, steps, &ms));
+    *steps = affordable > MOST_STEPS ? MOST_STEPS : affordable < 2 ? 2 : (size_t)affordable;
+    return SYN_OK;
+}
+
+static enum syn_status measure_sync(struct stopwatch *watch, struct syn_advice *advice)
+{
+    size_t steps;
+    double ms = 0;
+    SYN_TRY(warm_up(watch, &steps));
+    if (watch->run->rank == 0)
+        SYN_TRY(step(watch->run, steps, &ms));
     SYN_TRY(meet(watch, ms));
     advice->alone_ms = watch->all[0];
-    for (size_t i = 0; i < BLOCKS; i++)
-        SYN_TRY(measure_block(watch, (steps + BLOCKS - 1) / BLOCKS, advice));
+    SYN_TRY(measure_blocks(watch, (steps + BLOCKS - 1) / BLOCKS, advice));
     if (advice->together_ms < advice->compute_ms)
         advice->together_ms = advice->compute_ms;
+    return SYN_OK;
+}
+
+static enum syn_status measure_delayed(struct stopwatch *watch, struct syn_advice *advice)
+{
+    size_t steps;
+    double ms;
+    SYN_TRY(warm_up(watch, &steps));
+    SYN_TRY(step(watch->run, steps, &ms));
+    SYN_TRY(meet(watch, ms));
+    advice->delayed_ms = watch->most;
     return SYN_OK;
 }
 
@@ -98,39 +129,57 @@ static enum syn_status measure_selection(struct stopwatch *watch, struct syn_adv
     return SYN_OK;
 }
 
-static enum syn_status measure(struct syn_run *run, struct syn_advice *advice)
+/* With the worker of a recipe, alone. */
+static enum syn_status measure_with(struct stopwatch *watch, const char *recipe,
+                                    enum syn_status (*measure)(struct stopwatch *watch,
+                                                               struct syn_advice *advice),
+                                    struct syn_advice *advice)
 {
-    struct stopwatch watch = {.run = run};
-    SYN_TRY(syn_engine_allocate(run->options.workers, sizeof *watch.all, &watch.all));
-    enum syn_status status =
-        syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning);
+    struct syn_run *run = watch->run;
+    SYN_TRY(syn_recipe_apply_worker(recipe, &run->options.worker));
+    run->options.worker.warmup = 0;
+    syn_model_initialise(run->model, run->options.seed, run->weights);
+    enum syn_status status = syn_run_join(run);
     if (status == SYN_OK)
-        status = syn_run_join(run);
-    if (status == SYN_OK)
-        status = measure_steps(&watch, advice);
-    if (status == SYN_OK)
-        status = measure_selection(&watch, advice);
+        status = measure(watch, advice);
     if (status != SYN_OK && run->update.worker)
         syn_worker_abandon(run->update.worker, status, syn_error_text());
+    syn_update_close(&run->update);
+    memset(&run->update, 0, sizeof run->update);
+    return status;
+}
+
+static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advice)
+{
+    struct stopwatch watch = {.run = run};
+    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning));
+    SYN_TRY(syn_engine_allocate(run->options.workers, sizeof *watch.all, &watch.all));
+    enum syn_status status = measure_with(&watch, "ssgd", measure_sync, advice);
+    if (status == SYN_OK)
+        status = measure_with(&watch, "ssd-sgd", measure_delayed, advice);
+    if (status == SYN_OK)
+        status = measure_with(&watch, "ssgd", measure_selection, advice);
     free(watch.all);
     return status;
 }
 
-/* With a loader of its own and plain SGD; then everything is as before. */
+/* With a loader of its own, and a learning rate that moves nothing; then everything is as
+ * before. */
 enum syn_status syn_advise_compute(struct syn_run *run, struct syn_advice *advice)
 {
     struct syn_train_options asked = run->options;
     struct syn_loader *learning = run->learning;
+    uint64_t steps = run->steps;
     run->learning = NULL;
+    run->steps = 1000000;
     run->options.no_exchange = true;
-    enum syn_status status = syn_recipe_apply_worker("ssgd", &run->options.worker);
-    if (status == SYN_OK)
-        status = measure(run, advice);
-    syn_update_close(&run->update);
-    memset(&run->update, 0, sizeof run->update);
+    run->options.lr = 1e-9;
+    run->options.worker.run_steps = 0;
+    enum syn_status status = measure_all(run, advice);
     syn_loader_close(run->learning);
     run->learning = learning;
     run->options = asked;
+    run->steps = steps;
     run->step = 0;
     memset(&run->lately, 0, sizeof run->lately);
     syn_model_initialise(run->model, asked.seed, run->weights);

@@ -62,7 +62,7 @@ static struct syn_cluster cluster_of(const struct syn_advice *advice,
         .latency_ms = links->together_latency_ms,
         .bytes_per_ms = message / (length > 1e-6 ? length : 1e-6),
         .compute_ms =
-            is_delayed ? advice->compute_ms + background_ms(advice, traffic) : advice->together_ms,
+            is_delayed ? advice->delayed_ms + background_ms(advice, traffic) : advice->together_ms,
     };
 }
 
@@ -144,6 +144,7 @@ size_t syn_advice_json(const struct syn_advice *advice, char *text, size_t capac
     syn_json_real(&json, "alone_ms", advice->alone_ms);
     syn_json_real(&json, "compute_ms", advice->compute_ms);
     syn_json_real(&json, "together_ms", advice->together_ms);
+    syn_json_real(&json, "delayed_ms", advice->delayed_ms);
     syn_json_real(&json, "select_ms", advice->select_ms);
     for (size_t i = 0; i < advice->count; i++) {
         char name[64];

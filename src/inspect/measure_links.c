@@ -14,13 +14,15 @@
 #include "inspect/median.h"
 #include "transport/transport.h"
 
-#define PINGS       20
-#define SHIFTS      8
-#define PAIR_FIRST  ((size_t)65536)
-#define PAIR_MOST   ((size_t)4 << 20)
-#define PAIR_TIMES  3
-#define LONG_ENOUGH 25.0 /* ms that a message takes whose bandwidth is believed */
-#define MOST_BYTES  ((size_t)64 << 20)
+#define PINGS        20
+#define SHIFTS_LEAST 8
+#define SHIFTS_MOST  200
+#define SHIFTING_MS  200.0
+#define PAIR_FIRST   ((size_t)65536)
+#define PAIR_MOST    ((size_t)4 << 20)
+#define PAIR_TIMES   3
+#define LONG_ENOUGH  25.0 /* ms that a message takes whose bandwidth is believed */
+#define MOST_BYTES   ((size_t)64 << 20)
 
 /* What one worker found out about its way to another. */
 struct finding {
@@ -30,6 +32,8 @@ struct finding {
 
 struct links {
     struct syn_group *group;
+    size_t right; /* neighbours in the ring */
+    size_t left;
     uint8_t *going;
     uint8_t *coming;
     size_t room;
@@ -164,14 +168,13 @@ static enum syn_status share_findings(struct links *links)
     struct syn_group *group = links->group;
     size_t workers = group->workers;
     size_t row = workers * sizeof *links->findings;
-    size_t right = (group->rank + 1) % workers;
-    size_t left = (group->rank + workers - 1) % workers;
+    size_t left = links->left;
     for (size_t s = 0; s + 1 < workers; s++) {
         size_t going = (group->rank + workers - s) % workers;
         size_t coming = (left + workers - s) % workers;
         size_t came;
         memcpy(links->going, &links->findings[going * workers], row);
-        SYN_TRY(swap(links, right, row, left, &came));
+        SYN_TRY(swap(links, links->right, row, left, &came));
         if (came != row)
             return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes of findings; expected %zu", left,
                             came, row);
@@ -180,35 +183,40 @@ static enum syn_status share_findings(struct links *links)
     return SYN_OK;
 }
 
-/* The mean time of a shift around the ring. */
-static enum syn_status measure_shifts(const struct links *links, size_t bytes, double *ms,
-                                      double *busy_ms)
+/* How many shifts keep links of that bandwidth busy for some time, the same for all workers: links
+ * may let a burst pass after a rest. */
+static size_t count_shifts(size_t bytes, double bytes_per_ms)
 {
-    struct syn_group *group = links->group;
-    size_t right = (group->rank + 1) % group->workers;
-    size_t left = (group->rank + group->workers - 1) % group->workers;
+    double wanted = SHIFTING_MS * bytes_per_ms / (double)bytes;
+    return wanted < SHIFTS_LEAST  ? SHIFTS_LEAST
+           : wanted > SHIFTS_MOST ? SHIFTS_MOST
+                                  : (size_t)wanted;
+}
+
+/* The mean time of a shift around the ring, after a quarter of as many that do not count. */
+static enum syn_status measure_shifts(const struct links *links, size_t bytes, size_t count,
+                                      double *ms, double *busy_ms)
+{
     size_t came;
-    SYN_TRY(swap(links, right, bytes, left, &came));
+    for (size_t i = 0; i < count / 4; i++)
+        SYN_TRY(swap(links, links->right, bytes, links->left, &came));
     int64_t began = syn_clock_ns();
     double cpu_began = cpu_ms();
-    for (size_t i = 0; i < SHIFTS; i++)
-        SYN_TRY(swap(links, right, bytes, left, &came));
-    *busy_ms = (cpu_ms() - cpu_began) / SHIFTS;
-    *ms = ms_since(began) / SHIFTS;
+    for (size_t i = 0; i < count; i++)
+        SYN_TRY(swap(links, links->right, bytes, links->left, &came));
+    *busy_ms = (cpu_ms() - cpu_began) / (double)count;
+    *ms = ms_since(began) / (double)count;
     return SYN_OK;
 }
 
 /* The largest of everyone's numbers. */
 static enum syn_status agree_on_worst(const struct links *links, double *numbers, size_t count)
 {
-    struct syn_group *group = links->group;
-    size_t right = (group->rank + 1) % group->workers;
-    size_t left = (group->rank + group->workers - 1) % group->workers;
     size_t bytes = count * sizeof *numbers;
     memcpy(links->going, numbers, bytes);
-    for (size_t s = 0; s + 1 < group->workers; s++) {
+    for (size_t s = 0; s + 1 < links->group->workers; s++) {
         size_t came;
-        SYN_TRY(swap(links, right, bytes, left, &came));
+        SYN_TRY(swap(links, links->right, bytes, links->left, &came));
         memcpy(links->going, links->coming, bytes); /* passed on as it came */
         for (size_t i = 0; i < count; i++) {
             double heard;
@@ -219,29 +227,37 @@ static enum syn_status agree_on_worst(const struct links *links, double *numbers
     return SYN_OK;
 }
 
+/* Take in what one worker found out about its way to another. */
+static void judge_pair(const struct finding *finding, size_t from, size_t to,
+                       struct syn_links_measure *result)
+{
+    if (finding->latency_ms > result->worst_latency_ms)
+        result->worst_latency_ms = finding->latency_ms;
+    if (result->worst_bytes_per_ms == 0 || finding->bytes_per_ms < result->worst_bytes_per_ms) {
+        result->worst_bytes_per_ms = finding->bytes_per_ms;
+        result->worst_from = from;
+        result->worst_to = to;
+    }
+}
+
 static void judge_pairs(struct links *links, struct syn_links_measure *result)
 {
     size_t workers = links->group->workers;
+    size_t pairs = workers * (workers - 1);
+    double *latency = links->sorted;
+    double *rate = links->sorted + pairs;
     size_t count = 0;
-    for (size_t i = 0; i < workers * workers; i++) {
-        const struct finding *finding = &links->findings[i];
-        if (i / workers == i % workers)
-            continue;
-        links->sorted[count++] = finding->latency_ms;
-        if (finding->latency_ms > result->worst_latency_ms)
-            result->worst_latency_ms = finding->latency_ms;
-        if (count == 1 || finding->bytes_per_ms < result->worst_bytes_per_ms) {
-            result->worst_bytes_per_ms = finding->bytes_per_ms;
-            result->worst_from = i / workers;
-            result->worst_to = i % workers;
+    for (size_t from = 0; from < workers; from++)
+        for (size_t to = 0; to < workers; to++) {
+            const struct finding *finding = &links->findings[from * workers + to];
+            if (from == to)
+                continue;
+            judge_pair(finding, from, to, result);
+            latency[count] = finding->latency_ms;
+            rate[count++] = finding->bytes_per_ms;
         }
-    }
-    result->latency_ms = syn_median(links->sorted, count);
-    count = 0;
-    for (size_t i = 0; i < workers * workers; i++)
-        if (i / workers != i % workers)
-            links->sorted[count++] = links->findings[i].bytes_per_ms;
-    result->bytes_per_ms = syn_median(links->sorted, count);
+    result->latency_ms = syn_median(latency, pairs);
+    result->bytes_per_ms = syn_median(rate, pairs);
 }
 
 static enum syn_status open_links(struct links *links, size_t bytes)
@@ -250,7 +266,7 @@ static enum syn_status open_links(struct links *links, size_t bytes)
     links->room = bytes > PAIR_MOST ? bytes : PAIR_MOST;
     SYN_TRY(syn_allocate(links->room, 1, &links->going));
     SYN_TRY(syn_allocate(links->room, 1, &links->coming));
-    SYN_TRY(syn_allocate(workers * workers, sizeof *links->sorted, &links->sorted));
+    SYN_TRY(syn_allocate(2 * workers * workers, sizeof *links->sorted, &links->sorted));
     return syn_allocate(workers * workers, sizeof *links->findings, &links->findings);
 }
 
@@ -261,10 +277,11 @@ static enum syn_status measure(struct links *links, size_t bytes, struct syn_lin
     SYN_TRY(open_links(links, bytes));
     SYN_TRY(measure_pairs(links));
     SYN_TRY(share_findings(links));
-    SYN_TRY(measure_shifts(links, 1, &worst[0], &none));
-    SYN_TRY(measure_shifts(links, bytes, &worst[1], &worst[2]));
-    SYN_TRY(agree_on_worst(links, worst, 3));
     judge_pairs(links, result);
+    size_t shifts = count_shifts(bytes, result->bytes_per_ms);
+    SYN_TRY(measure_shifts(links, 1, SHIFTS_MOST, &worst[0], &none));
+    SYN_TRY(measure_shifts(links, bytes, shifts, &worst[1], &worst[2]));
+    SYN_TRY(agree_on_worst(links, worst, 3));
     result->together_latency_ms = worst[0];
     result->together_ms = worst[1];
     result->together_cpu_ms = worst[2];
@@ -280,6 +297,8 @@ enum syn_status syn_measure_links(struct syn_group *group, size_t bytes,
         return syn_fail(SYN_INVALID, "links can be measured between at least two workers");
     if (bytes < 1 || bytes > MOST_BYTES)
         return syn_fail(SYN_INVALID, "messages of %zu bytes; expected 1 to %zu", bytes, MOST_BYTES);
+    links.right = (group->rank + 1) % group->workers;
+    links.left = (group->rank + group->workers - 1) % group->workers;
     enum syn_status status = measure(&links, bytes, &made);
     if (status == SYN_OK)
         *result = made;

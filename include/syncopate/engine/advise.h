@@ -27,8 +27,9 @@ struct syn_advice {
     size_t params;
     struct syn_links_measure links;
     double alone_ms;    /* a step of worker 0 without exchange, while the others rest */
-    double compute_ms;  /* the same while all compute; mean */
-    double together_ms; /* the same until the slowest is done; mean */
+    double compute_ms;  /* the same while all compute, of the slowest over some steps */
+    double together_ms; /* the same if they wait for the slowest in each step */
+    double delayed_ms;  /* as compute_ms, with the local update of delayed methods */
     double select_ms;   /* residual, selection and coding of gtopk, while all do it */
     size_t count;
     struct syn_advice_row rows[SYN_ADVICE_ROWS];

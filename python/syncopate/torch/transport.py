@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import functools
 import queue
 import struct
 import threading
 import time
-import weakref
 from ctypes import byref, c_int32, c_void_p
 
 import torch
 import torch.distributed as dist
 
-from ..core import Group
+from ..core import Group, tell_of_failure
 from ..errors import OptionError, PeerError
 from ..library import C, START, Transport, address_of
 from ..options import GroupOptions
@@ -145,12 +145,14 @@ class _Peer:
                 return
 
 
-def _part_all(peers: list[_Peer]) -> None:
+def _leave(group: c_void_p, peers: list[_Peer]) -> None:
+    tell_of_failure(group)
     deadline = time.monotonic() + LEAVE_SECONDS
     for peer in peers:
         peer.part()
     for peer in peers:
         peer.join(deadline)
+    C.syn_group_close(group)
 
 
 class DistributedGroup(Group):
@@ -171,8 +173,7 @@ class DistributedGroup(Group):
         handle = c_void_p()
         C.syn_group_open_caller(byref(self._transport), rank, workers,
                                 options.address if options else None, byref(handle))
-        super().__init__(handle)
-        self._part_all = weakref.finalize(self, _part_all, list(self._peers.values()))
+        super().__init__(handle, functools.partial(_leave, peers=list(self._peers.values())))
 
     def _start_send(self, _context: int, peer: int, address: int, count: int, handle) -> int:
         to = self._peers[peer]
@@ -204,8 +205,3 @@ class DistributedGroup(Group):
         if not said or not isinstance(error, PeerError):
             return error
         return PeerError(f"{error} ({'; '.join(said)})")
-
-    def close(self) -> None:
-        """Leave. Nothing may be under way."""
-        self._part_all()
-        super().close()

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 
-SECONDS = 120
+SECONDS = 240
 
 
 def free_port():

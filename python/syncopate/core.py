@@ -7,12 +7,15 @@ frameworks need on top is in syncopate.torch.
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from ctypes import byref, c_char_p, c_size_t, c_void_p
-from typing import Iterable, Sequence
+from typing import Callable, Iterable, Sequence
 
 from .library import C, Cost, Merged, Rates, Step, Ticket
 from .options import GroupOptions, ReducerOptions, WorkerOptions
+
+STOPPED = 11  # SYN_STOPPED
 
 
 def cost_as_dict(cost: Cost) -> dict[str, float]:
@@ -23,7 +26,7 @@ def cost_as_dict(cost: Cost) -> dict[str, float]:
 class _Owned:
     """A handle of the library's that is closed once: by close(), or when nobody needs it any more."""
 
-    def __init__(self, handle: c_void_p, release):
+    def __init__(self, handle: c_void_p, release: Callable[[c_void_p], None]):
         self.handle = handle
         self._finalizer = weakref.finalize(self, release, handle)
 
@@ -52,11 +55,23 @@ class Layout(_Owned):
             self.size += count
 
 
+def tell_of_failure(group: c_void_p) -> None:
+    """If an exception ends this process, let the others know, so that they need not wait for it."""
+    error = getattr(sys, "last_value", None)
+    if error is not None:
+        C.syn_group_leave(group, STOPPED, f"{type(error).__name__}: {error}".encode())
+
+
+def _leave(group: c_void_p) -> None:
+    tell_of_failure(group)
+    C.syn_group_close(group)
+
+
 class Group(_Owned):
     """The workers that train one model, and this one's place among them."""
 
-    def __init__(self, handle: c_void_p):
-        super().__init__(handle, C.syn_group_close)
+    def __init__(self, handle: c_void_p, release: Callable[[c_void_p], None] = _leave):
+        super().__init__(handle, release)
         self.rank: int = C.syn_group_rank(handle)
         self.size: int = C.syn_group_size(handle)
         self.transport: str = C.syn_group_transport(handle).decode()
@@ -67,6 +82,13 @@ class Group(_Owned):
         handle = c_void_p()
         C.syn_group_open_mpi(None, options.address if options else None, byref(handle))
         return cls(handle)
+
+    @classmethod
+    def of_threads(cls, workers: int, options: GroupOptions | None = None) -> "list[Group]":
+        """A group of threads of this process; each takes one of the memberships."""
+        handles = (c_void_p * workers)()
+        C.syn_group_open_threads(workers, options.address if options else None, handles)
+        return [cls(c_void_p(handle)) for handle in handles]
 
     def explain(self, error: Exception) -> Exception:
         """The error, with what only the transport knows about it."""

@@ -8,7 +8,8 @@
  *
  * One receive is always under way from each peer: of the next frame, or of the body that belongs
  * to the last one. Data that nobody has asked for yet stays with the host, and everything behind
- * it too. */
+ * it too; also the question whether we are there. So whoever has sent such data is told without
+ * being asked: it may be waiting for us while we wait for somebody else. */
 #include "transport/transport.h"
 
 #include <stdlib.h>
@@ -17,6 +18,10 @@
 #include "base/memory.h"
 
 #define FLUSH_NS INT64_C(200000000)
+
+/* How often that is, at least and at most; an eighth of the time-out in between. */
+#define TELL_LEAST_NS INT64_C(20000000)
+#define TELL_MOST_NS  INT64_C(1000000000)
 
 enum frame_kind { FRAME_DATA = 1, FRAME_NOTICE };
 
@@ -45,6 +50,7 @@ struct link {
     enum stage stage;
     void *handle; /* in FRAME, DATA and NOTICE */
     uint64_t frame[2];
+    int64_t told_ns; /* in ASKER: when the peer was last told that we are there */
     struct syn_notice notice;
     struct syn_request *first; /* receives, in order */
     struct syn_request *last;
@@ -158,6 +164,7 @@ static enum syn_status read_frame(const struct syn_group *group, size_t peer)
     if (link->frame[KIND] == FRAME_NOTICE && link->frame[COUNT] == sizeof link->notice)
         return await(group, peer, NOTICE, &link->notice, sizeof link->notice);
     link->stage = link->frame[KIND] == FRAME_DATA ? ASKER : NOTHING;
+    link->told_ns = syn_clock_ns();
     if (link->stage == NOTHING)
         return syn_fail(SYN_FORMAT, "worker %zu sent a frame of kind %llu and size %llu", peer,
                         (unsigned long long)link->frame[KIND],
@@ -264,6 +271,20 @@ static enum syn_status push_notices(const struct syn_group *group, size_t peer, 
     return SYN_OK;
 }
 
+static void say_here(struct syn_group *group, size_t peer)
+{
+    struct link *link = link_to(group, peer);
+    int64_t period_ns = group->timeout_ns / 8;
+    period_ns = period_ns < TELL_LEAST_NS ? TELL_LEAST_NS : period_ns;
+    period_ns = period_ns > TELL_MOST_NS ? TELL_MOST_NS : period_ns;
+    if (link->stage != ASKER || syn_clock_ns() - link->told_ns < period_ns)
+        return;
+    struct syn_notice here = {
+        .kind = SYN_NOTICE_HERE, .from = (uint32_t)group->rank, .about = (uint32_t)group->rank};
+    tell(group, peer, &here);
+    link->told_ns = syn_clock_ns();
+}
+
 static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
 {
     for (size_t peer = 0; peer < group->size && !*came; peer++) {
@@ -271,6 +292,7 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
         bool is_any_left = false;
         SYN_TRY(push_notices(group, peer, &is_any_left));
         SYN_TRY(advance(group, peer));
+        say_here(group, peer);
         if (link->stage != HEARER)
             continue;
         *notice = link->notice;

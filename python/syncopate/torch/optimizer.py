@@ -133,7 +133,7 @@ class Optimizer(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Hand over the gradient, get the weights for the next one. NonFiniteError if any worker's
-        gradient is not finite: then nothing has changed, on any worker."""
+        gradient is not finite: the weights are then as before, and the run ends."""
         if self._own is not None:
             raise OptionError("the model holds the global weights; call resume() before the next "
                               "gradient is computed, or use: with optimizer.settle(): ...")

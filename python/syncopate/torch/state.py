@@ -29,13 +29,18 @@ class Stateful(Protocol):
         """Take one on, or all workers' of a run with another number of them."""
 
 
+def _tensor(content: bytes) -> torch.Tensor:
+    if not content:
+        return torch.empty(0, dtype=torch.uint8)
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
 def pack(kind: str, group: Group, layout: Layout, steps: int,
          parts: dict[str, bytes]) -> dict[str, Any]:
     """A state as plain data. Parts are tensors of bytes, which torch.save() writes well."""
     return {"syncopate": VERSION, "kind": kind, "rank": group.rank, "workers": group.size,
             "steps": steps, "tensors": dict(zip(layout.names, layout.counts)),
-            "parts": {name: torch.frombuffer(bytearray(content), dtype=torch.uint8)
-                      for name, content in parts.items() if content}}
+            "parts": {name: _tensor(content) for name, content in parts.items()}}
 
 
 def _check(kind: str, saved: Any, layout: Layout) -> None:

@@ -1,0 +1,149 @@
+"""States: a run that is resumed comes to the bits it would have come to, and no gradient is lost when the
+number of workers changes. And the files that tell of a run."""
+import json
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+import workers as team
+from test_optimizer import batch_of, flat, make_model, train
+
+HALF = 6
+
+
+def make_hooked(algo, **options):
+    import syncopate.torch
+    ddp = DistributedDataParallel(make_model(), broadcast_buffers=False)
+    sgd = torch.optim.SGD(ddp.parameters(), 0.05, momentum=0.9)
+    return ddp, sgd, syncopate.torch.attach(ddp, algo, density=0.05, density_warmup=4, **options)
+
+
+def hooks_resume_exactly(rank, workers, directory):
+    import syncopate.torch
+    for algo, options in (("gtopk", {"momentum": 0.5}), ("topk", {}), ("strom", {})):
+        place = os.path.join(directory, algo)
+        straight, sgd, attached = make_hooked(algo, **options)
+        train(straight, sgd, rank, HALF)
+        syncopate.torch.save(place, attached, model=straight.state_dict(), sgd=sgd.state_dict())
+        train(straight, sgd, rank, HALF, first=HALF)
+        attached.close()
+        dist.barrier()
+        resumed, sgd, attached = make_hooked(algo, **options)
+        more = syncopate.torch.load(place, attached)
+        resumed.load_state_dict(more["model"])
+        sgd.load_state_dict(more["sgd"])
+        assert attached.steps == HALF
+        train(resumed, sgd, rank, HALF, first=HALF)
+        assert torch.equal(flat(straight), flat(resumed)), f"{algo} resumed elsewhere"
+        attached.close()
+
+
+def optimizers_resume_exactly(rank, workers, directory):
+    import syncopate.torch
+    for algo in ("ssd-sgd", "gtopk"):
+        place = os.path.join(directory, f"optimizer-{algo}")
+        options = {"lr": 0.05, "density": 0.05, **({"warmup": 2} if algo == "ssd-sgd" else {})}
+        straight, resumed = make_model(), make_model()
+        optimizer = syncopate.torch.Optimizer(straight, algo, **options)
+        train(straight, optimizer, rank, HALF)
+        syncopate.torch.save(place, optimizer, statistics=straight.state_dict())
+        train(straight, optimizer, rank, HALF, first=HALF)
+        optimizer.settle()
+        optimizer.close()
+        dist.barrier()
+        optimizer = syncopate.torch.Optimizer(resumed, algo, **options)
+        more = syncopate.torch.load(place, optimizer)
+        for name, buffer in resumed.named_buffers():
+            buffer.copy_(more["statistics"][name])
+        train(resumed, optimizer, rank, HALF, first=HALF)
+        optimizer.settle()
+        assert torch.equal(flat(straight), flat(resumed)), f"{algo} resumed elsewhere"
+        optimizer.close()
+
+
+def leave_states(rank, workers, directory):
+    """What the next scene, with another number of workers, finds: states, and the sum of residuals."""
+    import syncopate.torch
+    ddp, sgd, attached = make_hooked("topk")
+    train(ddp, sgd, rank, HALF)
+    syncopate.torch.save(os.path.join(directory, "hook"), attached)
+    total = attached.residual().clone()
+    dist.all_reduce(total)
+    if rank == 0:
+        torch.save(total / workers, os.path.join(directory, "mean.pt"))
+    attached.close()
+    model = make_model()
+    optimizer = syncopate.torch.Optimizer(model, "ssd-sgd", lr=0.05, warmup=2)
+    train(model, optimizer, rank, HALF)
+    syncopate.torch.save(os.path.join(directory, "optimizer"), optimizer)
+    optimizer.settle()
+    if rank == 0:
+        torch.save(flat(model), os.path.join(directory, "weights.pt"))
+    optimizer.close()
+
+
+def find_states(rank, workers, directory):
+    import syncopate.torch
+    ddp, sgd, attached = make_hooked("topk")
+    syncopate.torch.load(os.path.join(directory, "hook"), attached)
+    total = attached.residual().clone()
+    dist.all_reduce(total)
+    expected = torch.load(os.path.join(directory, "mean.pt"))
+    assert attached.steps == HALF and torch.allclose(total / workers, expected, atol=1e-6)
+    train(ddp, sgd, rank, 2)
+    attached.close()
+    model = make_model()
+    optimizer = syncopate.torch.Optimizer(model, "ssd-sgd", lr=0.05, warmup=2)
+    syncopate.torch.load(os.path.join(directory, "optimizer"), optimizer)
+    assert torch.equal(flat(model), torch.load(os.path.join(directory, "weights.pt")))
+    train(model, optimizer, rank, 5)
+    optimizer.settle()
+    optimizer.close()
+
+
+def files_tell_of_a_run(rank, workers, directory):
+    import syncopate.torch
+    ddp, sgd, attached = make_hooked("gtopk")
+    metrics = syncopate.torch.Metrics(os.path.join(directory, "run"), attached, steps_per_epoch=10,
+                                      log_every=5, model="small", data="noise", batch=8)
+    for step in range(10):
+        x, y = batch_of(rank, step)
+        loss = F.cross_entropy(ddp(x), y)
+        loss.backward()
+        sgd.step()
+        metrics.step(loss.item(), 8, lr=0.05, accuracy=0.5)
+    metrics.judged(0.25, 0.75)
+    summary = metrics.finish()
+    assert summary["steps"] == 10 and summary["ratio_to_dense"] > 1
+    stats = attached.stats()
+    assert stats["bytes_out"] > 0 and stats["residual_norm"] > 0 and 0 < stats["density"] < 0.1
+    attached.close()
+
+
+def all_scenes(rank, workers, directory):
+    for scene in (hooks_resume_exactly, optimizers_resume_exactly, leave_states, files_tell_of_a_run):
+        scene(rank, workers, directory)
+        dist.barrier()
+
+
+def test_states_and_files(tmp_path):
+    team.run(__file__, all_scenes, 3, tmp_path)
+    lines = [json.loads(line) for line in open(tmp_path / "run" / "metrics.jsonl", encoding="utf-8")]
+    assert [line["step"] for line in lines] == [5, 10, 10]
+    assert {"loss", "lr", "step_ms", "bytes_out", "density", "threshold", "residual_norm"} <= set(lines[0])
+    assert lines[2]["test_accuracy"] == 0.75 and lines[2]["epoch"] == 1
+    summary = json.load(open(tmp_path / "run" / "summary.json", encoding="utf-8"))
+    settings = json.load(open(tmp_path / "run" / "settings.json", encoding="utf-8"))
+    assert summary["algo"] == settings["algo"] == "gtopk" and summary["model"] == "small"
+    team.run(__file__, find_states, 2, tmp_path)
+    os.remove(next((tmp_path / "hook").iterdir()))
+    codes, outputs = team.finish(team.start(__file__, find_states, 1, tmp_path))
+    assert codes == [1] and "no complete set" in outputs[0] and "2 of 3 workers" in outputs[0]
+
+
+if __name__ == "__main__":
+    team.main(globals())

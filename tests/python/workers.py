@@ -1,0 +1,61 @@
+"""Running a function of a test file on several workers, each a process of its own.
+
+    def scene(rank, workers): ...          in test_x.py; asserts on every worker
+    run(__file__, scene, 4)                starts test_x.py scene as worker 0, 1, 2, 3
+
+A worker that fails fails the test with all workers' output.
+"""
+import os
+import socket
+import subprocess
+import sys
+
+SECONDS = 240
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(file, scene, workers, *arguments, under=()):
+    """The processes of a scene, with their output in pipes."""
+    port = str(free_port())
+    started = []
+    for rank in range(workers):
+        environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(workers),
+                           MASTER_ADDR="127.0.0.1", MASTER_PORT=port, GLOO_SOCKET_IFNAME="lo")
+        started.append(subprocess.Popen(
+            [*under, sys.executable, file, scene.__name__, *map(str, arguments)], env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    return started
+
+
+def finish(started, seconds=SECONDS):
+    """(exit codes, outputs). Nobody outlives the test."""
+    try:
+        outputs = [process.communicate(timeout=seconds)[0] for process in started]
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.kill()
+    return [process.returncode for process in started], outputs
+
+
+def run(file, scene, workers, *arguments):
+    """Run a scene; every worker must succeed. Their outputs."""
+    codes, outputs = finish(start(file, scene, workers, *arguments))
+    assert codes == [0] * workers, "\n".join(
+        f"--- worker {rank}: exit code {code}\n{output}"
+        for rank, (code, output) in enumerate(zip(codes, outputs)))
+    return outputs
+
+
+def main(scenes):
+    """What a test file does when it is started as a worker."""
+    import torch
+    import syncopate.torch
+    torch.set_num_threads(1)
+    rank, workers = syncopate.torch.init()
+    scenes[sys.argv[1]](rank, workers, *sys.argv[2:])

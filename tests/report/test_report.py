@@ -32,13 +32,16 @@ class Data(MadeRuns):
         [run] = self.make_data(self.make_run("a", metrics=[], is_finished=False))["runs"]
         self.assertEqual((run["metrics"], run["cut"]), ([], False))
 
+    def check_cut(self, tails):
+        """Metrics with such an end are read up to there and marked."""
+        folders = [self.make_run(f"run{i}", tail=tail, is_finished=False) for i, tail in enumerate(tails)]
+        for tail, run in zip(tails, self.make_data(*folders)["runs"]):
+            with self.subTest(tail=tail):
+                self.assertEqual((run["metrics"], run["cut"]), (METRICS, True))
+
     def test_a_line_that_is_cut_off_anywhere_is_left_out_and_marked(self):
         whole = json.dumps(line_of(50))
-        for length in [*range(1, len(whole), 9), len(whole) - 1]:
-            self.make_run("a", tail=whole[:length], is_finished=False)
-            with self.subTest(length=length):
-                [run] = self.make_data(self.path("a"))["runs"]
-                self.assertEqual((run["metrics"], run["cut"]), (METRICS, True))
+        self.check_cut([whole[:length] for length in [*range(1, len(whole), 9), len(whole) - 1]])
 
     def test_a_last_line_without_its_end_is_whole(self):
         self.make_run("a", tail=json.dumps(line_of(50)))
@@ -46,12 +49,9 @@ class Data(MadeRuns):
         self.assertEqual((run["metrics"], run["cut"]), ([*METRICS, line_of(50)], False))
 
     def test_nothing_behind_a_bad_line_is_taken(self):
-        for bad in ("{\"step\": 5,}", "{\"step\": 01}", "[1]", "nan", "", "{\"a\": \"\t\"}", "{\"a\": \"\\x\"}",
-                    "{} {}", "[" * 40 + "]" * 40, "{\"a\": 1.}", "{\"a\": \"\\u12g4\"}", "{\"a\" 1}", "\0"):
-            self.make_run("a", tail=bad + "\n" + json.dumps(line_of(60)) + "\n")
-            with self.subTest(bad=bad):
-                [run] = self.make_data(self.path("a"))["runs"]
-                self.assertEqual((run["metrics"], run["cut"]), (METRICS, True))
+        bad = ("{\"step\": 5,}", "{\"step\": 01}", "[1]", "nan", "", "{\"a\": \"\t\"}", "{\"a\": \"\\x\"}", "{} {}",
+               "[" * 40 + "]" * 40, "{\"a\": 1.}", "{\"a\": \"\\u12g4\"}", "{\"a\" 1}", "\0")
+        self.check_cut([line + "\n" + json.dumps(line_of(60)) + "\n" for line in bad])
 
     def test_no_value_can_end_the_script_element(self):
         evil = "</script><script>alert(1)</script><!-- \u2028 \\ \" ä"

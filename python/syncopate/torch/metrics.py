@@ -28,14 +28,17 @@ class Metrics:
     source           what attach() returned, or an Optimizer: where the costs come from
     steps_per_epoch  of this worker's share of the data
     log_every        steps between two lines
+    unit             what examples are: "images" or "words"
     settings         what settings.json and summary.json tell besides: model, data, batch, lr ...
     """
 
     def __init__(self, directory: str, source: Attached | Optimizer, *, steps_per_epoch: int,
-                 log_every: int = 20, **settings: Any):
+                 log_every: int = 20, unit: str = "images", **settings: Any):
         self._source = source
         self._steps_per_epoch = steps_per_epoch
         self._log_every = log_every
+        self._speed = f"{unit}_per_s"
+        self._is_text = unit == "words"
         self._settings = {**source.options, "workers": source.group.size, "engine": "pytorch",
                           **settings}
         self._directory = directory
@@ -92,7 +95,7 @@ class Metrics:
         self._before = totals
         self._loss = sums["loss"] / steps
         values = {"loss": self._loss, "accuracy": sums["accuracy"] / steps, "lr": lr,
-                  "images_per_s": sums["examples"] * workers / sums["seconds"],
+                  self._speed: sums["examples"] * workers / sums["seconds"],
                   "step_ms": 1e3 * sums["seconds"] / steps}
         for name in ("select_ms", "exchange_ms", "wait_ms", "bytes_out", "bytes_in"):
             values[name] = spent[name]
@@ -106,7 +109,9 @@ class Metrics:
 
     def judged(self, test_loss: float, test_accuracy: float = math.nan) -> None:
         """The model has been evaluated. The time since the last step does not count as a step's."""
-        self._judged = {"test_loss": test_loss, "test_accuracy": test_accuracy}
+        self._judged = {"test_loss": test_loss, **(
+            {"test_perplexity": math.exp(test_loss)} if self._is_text
+            else {"test_accuracy": test_accuracy})}
         self._line(self._judged)
         self._last = time.perf_counter()
 
@@ -122,7 +127,7 @@ class Metrics:
                    "epochs": source.steps / self._steps_per_epoch,
                    "seconds": time.perf_counter() - self._began,
                    "ms_per_step": 1e3 * self._total_busy / steps,
-                   "images_per_s": self._total_examples * workers / max(self._total_busy, 1e-9),
+                   self._speed: self._total_examples * workers / max(self._total_busy, 1e-9),
                    "train_loss": self._loss, **self._judged,
                    "bytes_out_per_step": bytes_out,
                    "bytes_in_per_step": source.totals["bytes_in"] / steps,

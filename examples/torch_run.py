@@ -1,0 +1,128 @@
+"""What the three PyTorch examples share: flags, choosing the method, the training loop.
+
+Start any of them with as many processes as you like; on one machine, with Debian's PyTorch:
+
+    torchrun -r 1 -t 1 --nproc_per_node 4 examples/torch_mnist.py --algo gtopk
+    mpirun -n 4 /usr/bin/python3 examples/torch_mnist.py --algo ssd-sgd --delay 4
+
+Everything about Syncopate is in Method: two lines for gradients, one optimizer for delayed weights.
+"""
+import argparse
+import contextlib
+import json
+import os
+import time
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.lr_scheduler import OneCycleLR
+
+import syncopate
+import syncopate.torch
+
+GRADIENT_METHODS = ("ssgd", "topk", "gtopk", "strom")
+
+
+def read_flags(description, **defaults):
+    """The flags of an example, with its own defaults."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--algo", default="gtopk", choices=["ddp", *syncopate.recipes()],
+                        help="ddp: PyTorch's own exchange, to compare with")
+    parser.add_argument("--density", type=float, default=0.001, help="share of the entries sent")
+    parser.add_argument("--delay", type=int, default=4, help="ssd-sgd: steps between two pulls")
+    parser.add_argument("--epochs", type=float, default=defaults["epochs"])
+    parser.add_argument("--steps", type=int, default=0, help="instead of epochs")
+    parser.add_argument("--batch", type=int, default=defaults["batch"], help="of each worker")
+    parser.add_argument("--lr", type=float, default=defaults["lr"], help="at its highest")
+    parser.add_argument("--momentum", type=float, default=defaults.get("momentum", 0.9))
+    parser.add_argument("--weight-decay", type=float, default=defaults.get("weight_decay", 1e-4))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="cores of each worker")
+    parser.add_argument("--data-dir", default=os.environ.get("SYNCOPATE_DATA", "data"))
+    parser.add_argument("--out", help="directory for settings.json, metrics.jsonl and summary.json")
+    parser.add_argument("--quiet", action="store_true", help="only the summary, as JSON")
+    return parser.parse_args()
+
+
+def find(directory, data, name):
+    """A file of a data set, or how to get it."""
+    for folder in (os.path.join(directory, data), directory):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    raise SystemExit(f"no {name} in {directory}; get it by: build/syncopate data get {data}")
+
+
+class Method:
+    """A model together with the way its gradients or weights are exchanged."""
+
+    def __init__(self, model, flags, steps):
+        self.flags = flags
+        self.source = None
+        warmup = steps // 6
+        if flags.algo == "ddp" or flags.algo in GRADIENT_METHODS:
+            self.model = DistributedDataParallel(model)
+            if flags.algo != "ddp":
+                self.source = syncopate.torch.attach(self.model, algo=flags.algo, density=flags.density,
+                                                     density_warmup=warmup)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), flags.lr, flags.momentum,
+                                             weight_decay=flags.weight_decay)
+        else:
+            self.model = model
+            self.optimizer = self.source = syncopate.torch.Optimizer(
+                model, algo=flags.algo, lr=flags.lr, momentum=flags.momentum,
+                weight_decay=flags.weight_decay, warmup=warmup, run_steps=steps,
+                **({"delay": flags.delay} if flags.algo == "ssd-sgd" else {}))
+
+    def evaluating(self):
+        """While it is entered, the model has the weights to judge."""
+        settle = getattr(self.optimizer, "settle", contextlib.nullcontext)
+        return settle()
+
+
+def train(model, batches, steps_per_epoch, evaluate, flags, *, name, data, loss_of, clip=0.0,
+          unit="images"):
+    """Train, judge, and print the summary on the first worker.
+
+    batches   yields (inputs, labels) of this worker's share, without end
+    evaluate  of the model: (test loss, test accuracy or nan)
+    loss_of   of (scores, labels)
+    """
+    rank = torch.distributed.get_rank()
+    steps = flags.steps or max(1, round(flags.epochs * steps_per_epoch))
+    method = Method(model, flags, steps)
+    schedule = OneCycleLR(method.optimizer, flags.lr, steps + 1, cycle_momentum=False)
+    metrics = None
+    if flags.out and method.source:
+        metrics = syncopate.torch.Metrics(flags.out, method.source, steps_per_epoch=steps_per_epoch,
+                                          unit=unit, model=name, data=data, batch=flags.batch)
+    began = time.perf_counter()
+    for step, (inputs, labels) in zip(range(steps), batches):
+        method.optimizer.zero_grad()
+        scores = method.model(inputs)
+        loss = loss_of(scores, labels)
+        loss.backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        lr = schedule.get_last_lr()[0]
+        method.optimizer.step()
+        schedule.step()
+        if metrics:
+            right = (scores.detach().argmax(-1) == labels).float().mean().item()
+            metrics.step(loss.item(), labels.numel(), lr, right)
+        if rank == 0 and not flags.quiet and (step + 1) % 50 == 0:
+            print(f"step {step + 1} of {steps}: loss {loss.item():.4f}", flush=True)
+    seconds = time.perf_counter() - began
+    with method.evaluating():
+        test_loss, test_accuracy = evaluate(model)
+    summary = {"algo": flags.algo, "model": name, "workers": torch.distributed.get_world_size(),
+               "steps": steps, "seconds": seconds, "ms_per_step": 1e3 * seconds / steps,
+               "test_loss": test_loss, "test_accuracy": test_accuracy}
+    if metrics:
+        metrics.judged(test_loss, test_accuracy)
+        metrics.finish()
+    if method.source:
+        summary["bytes_out_per_step"] = method.source.stats()["mean_bytes_out"]
+        method.source.close()
+    if rank == 0:
+        print(json.dumps(summary), flush=True)

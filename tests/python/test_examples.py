@@ -1,0 +1,69 @@
+"""The package installs, and the examples run under both launchers."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+EXAMPLES = os.path.join(ROOT, "examples")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Tiny data sets of noise in the real ones' forms."""
+    folder = tmp_path_factory.mktemp("data")
+    torch.manual_seed(0)
+    for part, count in (("train", 64), ("t10k", 20)):
+        images = torch.randint(0, 256, (16 + 784 * count,), dtype=torch.uint8)
+        labels = torch.randint(0, 10, (8 + count,), dtype=torch.uint8)
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(images.numpy().tobytes())
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(labels.numpy().tobytes())
+    return str(folder)
+
+
+def run(words, **environment):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False,
+                          env={**os.environ, **environment})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def summary_of(output):
+    lines = [line[line.index("{"):] for line in output.splitlines() if '{"algo"' in line]
+    assert len(lines) == 1, output
+    return json.loads(lines[0])
+
+
+def test_mnist_under_torchrun_with_gradients_only(data, tmp_path):
+    output = run([sys.executable, "-m", "torch.distributed.run", "-r", "1", "-t", "1",
+                  "--nproc_per_node", "2", "--master_port", "0", os.path.join(EXAMPLES, "torch_mnist.py"),
+                  "--algo", "gtopk", "--steps", "3", "--batch", "4", "--data-dir", data,
+                  "--out", str(tmp_path / "run")])
+    summary = summary_of(output)
+    assert summary["workers"] == 2 and summary["steps"] == 3 and summary["bytes_out_per_step"] > 0
+    assert (tmp_path / "run" / "summary.json").exists()
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun")
+def test_mnist_under_mpirun_with_delayed_weights(data):
+    output = run(["mpirun", "-n", "2", "--oversubscribe", "--mca", "btl", "self,vader", "--mca",
+                  "mpi_yield_when_idle", "1", sys.executable, os.path.join(EXAMPLES, "torch_mnist.py"),
+                  "--algo", "ssd-sgd", "--steps", "6", "--batch", "4", "--data-dir", data],
+                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    assert summary_of(output)["steps"] == 6
+
+
+def test_the_wheel_has_the_package_and_its_library(tmp_path):
+    pytest.importorskip("wheel")
+    run([sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-w", str(tmp_path),
+         "-C--global-option=build", os.path.join(ROOT, "python")])
+    wheel, = glob.glob(str(tmp_path / "*.whl"))
+    assert "py3-none-" in wheel
+    names = run([sys.executable, "-m", "zipfile", "-l", wheel])
+    assert all(name in names for name in ("syncopate/libsyncopate-python.so", "syncopate/torch/hook.py",
+                                          "syncopate/py.typed"))

@@ -247,9 +247,9 @@ static void tell(const struct syn_run *run)
 
 enum syn_status syn_resume_load(struct syn_run *run)
 {
-    uint64_t place = syn_run_place(run);
-    struct syn_loader_position position = {place / run->steps_per_epoch,
-                                           place % run->steps_per_epoch};
+    uint64_t batch = syn_run_place(run) * run->options.accumulate;
+    uint64_t batches = syn_loader_batches(run->learning);
+    struct syn_loader_position position = {batch / batches, batch % batches};
     bool is_regrouped = run->from.workers != run->options.workers;
     SYN_TRY(is_regrouped ? load_regrouped(run) : load_alone(run));
     if (syn_run_hash(run) != run->from.weights_hash)

@@ -5,7 +5,7 @@ const TRACES = [
     {key: 'density', heading: 'Density', unit: 'share of entries sent', spread: 5, limits: [0, 1]},
     {key: 'threshold', heading: 'Threshold τ', unit: 'smallest magnitude sent', spread: 5},
     {key: 'residual_norm', heading: 'Residual', unit: '2-norm, worker 0', spread: 50},
-    {key: 'staleness', heading: 'Staleness', unit: 'updates', spread: Infinity},
+    {key: 'staleness_mean', heading: 'Staleness', unit: 'updates', spread: Infinity},
 ];
 const MOST_COLUMNS = 60;
 const UNINTERESTING = new Set(['out', 'overwrite', 'run_steps']); // they differ without making a difference

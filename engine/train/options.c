@@ -114,21 +114,14 @@ bool syn_train_is_async(const struct syn_train_options *options)
     return strcmp(options->worker.schedule, "async") == 0;
 }
 
-/* Whether the method has a density that can be told at each step. */
-static bool follows_density(const struct syn_reducer_options *reducer)
-{
-    return strcmp(reducer->select, "topk") == 0 ||
-           (strcmp(reducer->select, "threshold") == 0 &&
-            strcmp(reducer->threshold_mode, "target") == 0);
-}
-
 /* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A run with
  * fewer than five keeps a fifth of them for the density asked for: at a thousandth, an entry is sent
- * once in a thousand steps, and a short run does not have many thousands. */
+ * once in a thousand steps, and a short run does not have many thousands. A threshold is not warmed
+ * up: where many entries reach it, it is small, and large entries are paid off too slowly. */
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;
-    if (!follows_density(reducer) || reducer->density >= SYN_FIRST_DENSITY)
+    if (strcmp(reducer->select, "topk") != 0 || reducer->density >= SYN_FIRST_DENSITY)
         return 0;
     double most = 0.8 * (double)options->epochs;
     return options->density_warmup >= 0 ? options->density_warmup : fmin(4, most);

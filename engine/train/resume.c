@@ -119,22 +119,39 @@ struct offer {
 };
 
 /* All workers hear each other's before the real worker is opened, for its settings depend on what
- * is agreed on: a worker of one weight is enough to talk. */
+ * is agreed on: a worker of one weight is enough to talk. Servers serve it. */
+static const float no_weight = 0;
+
+static enum syn_status open_talk(struct syn_layout **layout, struct syn_worker_options *options)
+{
+    *layout = NULL;
+    syn_worker_defaults(options);
+    SYN_TRY(syn_layout_new(layout));
+    return syn_layout_add(*layout, "nothing", 1);
+}
+
 static enum syn_status hear_offers(struct syn_run *run, const struct offer *own, struct offer *all)
 {
-    struct syn_layout *layout = NULL;
+    struct syn_layout *layout;
     struct syn_worker *worker = NULL;
     struct syn_worker_options options;
-    const float nothing = 0;
-    syn_worker_defaults(&options);
-    enum syn_status status = syn_layout_new(&layout);
+    enum syn_status status = open_talk(&layout, &options);
     if (status == SYN_OK)
-        status = syn_layout_add(layout, "nothing", 1);
-    if (status == SYN_OK)
-        status = syn_worker_open(run->group, layout, &options, &nothing, &worker);
+        status = syn_worker_open(run->group, layout, &options, &no_weight, &worker);
     if (status == SYN_OK)
         status = syn_worker_gather(worker, own, sizeof *own, all);
     syn_worker_close(worker);
+    syn_layout_free(layout);
+    return status;
+}
+
+enum syn_status syn_resume_attend(struct syn_run *run)
+{
+    struct syn_layout *layout;
+    struct syn_worker_options options;
+    enum syn_status status = open_talk(&layout, &options);
+    if (status == SYN_OK)
+        status = syn_worker_serve(run->group, layout, &options, &no_weight);
     syn_layout_free(layout);
     return status;
 }

@@ -127,6 +127,8 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
 
 enum syn_status syn_run_prepare(struct syn_run *run)
 {
+    if (syn_run_serves(run))
+        return SYN_OK;
     if (run->options.resume[0])
         SYN_TRY(syn_resume_survey(run));
     if (run->rank == 0) {

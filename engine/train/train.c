@@ -235,6 +235,8 @@ static enum syn_status finish(struct syn_run *run, struct syn_train_summary *sum
 static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summary)
 {
     memset(summary, 0, sizeof *summary);
+    if (run->options.resume[0])
+        SYN_TRY(syn_resume_attend(run));
     return syn_worker_serve(run->group, syn_model_layout(run->model), &run->options.worker,
                             run->weights);
 }

@@ -75,10 +75,11 @@ def merged_gradients_are_the_librarys(rank, workers):
     import syncopate.torch
     # Kilobyte-sized buckets: after the first step DDP cuts them anew, and there are several.
     dist._DEFAULT_FIRST_BUCKET_BYTES = 2048
-    for algo in ("ssgd", "topk", "gtopk", "strom"):
+    for algo, views in (("ssgd", False), ("topk", False), ("gtopk", False), ("gtopk", True),
+                        ("strom", False)):
         options = {} if algo == "ssgd" else {"density": 0.05}
         expected = reference(algo, workers, STEPS, **options)
-        ddp = DistributedDataParallel(Terms(), bucket_cap_mb=0.002)
+        ddp = DistributedDataParallel(Terms(), bucket_cap_mb=0.002, gradient_as_bucket_view=views)
         attached = syncopate.torch.attach(ddp, algo, **options)
         cuts = set()
         for step in range(STEPS):

@@ -9,7 +9,7 @@ a model of one float32 bucket is merged where it lies, without a copy.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -41,9 +41,18 @@ class _Run:
 class _Bucket:
     """A bucket of the step under way, and where its entries belong."""
 
+    index: int
     buffer: torch.Tensor
     runs: list[_Run]
     future: torch.futures.Future
+
+
+@dataclass
+class _Result:
+    """A bucket's mean gradient, where a method selects: zero but for what is filled."""
+
+    mean: torch.Tensor
+    filled: torch.Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
 
 
 class Attached:
@@ -74,14 +83,15 @@ class Attached:
         self._flat: torch.Tensor | None = None
         self._cut: dict[int, tuple[tuple[int, ...], list[_Run]]] = {}
         self._under_way: list[_Bucket] = []
-        self._hook_began = 0.0
+        self._results: dict[int, _Result] = {}
 
     # The way of a step.
 
     def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """One bucket of this step's gradient. With the last one, all are merged."""
         began = time.perf_counter()
-        taken = _Bucket(bucket.buffer(), self._runs_of(bucket), torch.futures.Future())
+        taken = _Bucket(bucket.index(), bucket.buffer(), self._runs_of(bucket),
+                        torch.futures.Future())
         if bucket.index() == 0:
             self._under_way.clear()
         self._under_way.append(taken)
@@ -164,15 +174,21 @@ class Attached:
                 into.copy_(part * (1 / self.group.size))
 
     def _give_sparse(self, taken: _Bucket, merged: Merged) -> None:
-        taken.buffer.zero_()
-        if merged.count == 0:
-            return
+        """Nearly everything is zero and was so the last time: only what was not is cleared."""
+        result = self._results.get(taken.index)
+        if result is None or result.mean.shape != taken.buffer.shape:
+            result = self._results[taken.index] = _Result(torch.zeros_like(taken.buffer))
+        result.mean[result.filled] = 0
         index = indices_at(merged.index, merged.count)
         mean = (floats_at(merged.value, merged.count) * (1 / self.group.size)).to(taken.buffer.dtype)
+        filled = []
         for run in taken.runs:
             ends = torch.tensor([run.flat, run.flat + run.count])
             first, last = torch.searchsorted(index, ends).tolist()
-            taken.buffer[index[first:last] + (run.bucket - run.flat)] = mean[first:last]
+            filled.append(index[first:last] + (run.bucket - run.flat))
+            result.mean[filled[-1]] = mean[first:last]
+        result.filled = torch.cat(filled)
+        taken.buffer = result.mean  # DDP reads it, and writes to the other one
 
     def _poison(self, error: NonFiniteError) -> None:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;

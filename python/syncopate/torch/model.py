@@ -13,11 +13,15 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 def floats_at(address: int, count: int) -> torch.Tensor:
     """The library's floats as a tensor, without a copy; valid as long as the library says."""
+    if count == 0:
+        return torch.empty(0)
     return torch.frombuffer((ctypes.c_float * count).from_address(address), dtype=torch.float32)
 
 
 def indices_at(address: int, count: int) -> torch.Tensor:
     """The library's 32-bit indices as int64."""
+    if count == 0:
+        return torch.empty(0, dtype=torch.int64)
     words = torch.frombuffer((ctypes.c_uint32 * count).from_address(address), dtype=torch.int32)
     return words.to(torch.int64).bitwise_and_(0xFFFFFFFF)
 

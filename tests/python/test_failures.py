@@ -2,7 +2,6 @@
 hangs."""
 import os
 import signal
-import sys
 
 import torch
 from torch import nn

@@ -2,7 +2,8 @@
  * of it.
  *
  * The command line is read twice: first for the model, then over what that model is usually
- * trained with, so that only what was typed differs from it. */
+ * trained with, or over what the run to resume was started with, so that only what was typed
+ * differs from it. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,6 +84,10 @@ static void print_words(const struct syn_train_summary *summary)
         printf("%llu workers, %s: %.1f KB sent by each in a step, %.3g times less than dense\n",
                (unsigned long long)summary->workers, summary->algo,
                summary->bytes_out_per_step / 1000, summary->ratio_to_dense);
+    if (summary->servers > 0)
+        printf("%llu parameter servers: gradients met weights %.3g updates later, %llu at most\n",
+               (unsigned long long)summary->servers, summary->staleness_mean,
+               (unsigned long long)summary->staleness_max);
 }
 
 static void print_presets(void)
@@ -92,6 +97,22 @@ static void print_presets(void)
         const char *preset = syn_train_preset(syn_model_name(i));
         printf("  %-11s %s\n", syn_model_name(i), preset ? preset : "");
     }
+}
+
+/* What the model is usually trained with, by the method that was asked for. */
+static enum syn_status usual(struct syn_train_options *options)
+{
+    const char *algo = options->algo;
+    enum syn_status status = syn_train_defaults(options->model, options);
+    options->algo = algo;
+    return status == SYN_OK ? syn_train_apply_algo(options) : status;
+}
+
+static enum syn_status recall(struct syn_train_options *options)
+{
+    char directory[SYN_TEXT_BYTES];
+    snprintf(directory, sizeof directory, "%s", options->resume);
+    return syn_train_recall(directory, options);
 }
 
 /* Fill options from the command line; *done says that there is nothing left to do. */
@@ -120,11 +141,7 @@ static enum syn_status read_options(const struct command *self, int argc, char *
         usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
         return SYN_INVALID;
     }
-    const char *algo = options->algo;
-    status = syn_train_defaults(options->model, options);
-    options->algo = algo;
-    if (status == SYN_OK)
-        status = syn_train_apply_algo(options);
+    status = options->resume[0] ? recall(options) : usual(options);
     return status == SYN_OK ? flags_read(self, sets, count, argc, argv, &flags) : status;
 }
 
@@ -151,7 +168,7 @@ static int run(const struct command *self, int argc, char **argv)
         print_json(&summary);
     else if (summary.is_first)
         print_words(&summary);
-    return summary.stopped ? 128 + (int)stop_signal : EXIT_GOOD;
+    return summary.stopped && stop_signal ? 128 + (int)stop_signal : EXIT_GOOD;
 }
 
 const struct command command_train = {"train", "train a model on a data set", "[options]", run};

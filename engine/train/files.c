@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/tree.h"
+#include "engine/train/checkpoint.h"
 #include "engine/train/json.h"
 
 #define PATH_BYTES (SYN_TEXT_BYTES + 32)
 #define MOST_RUNS  100000
 
-static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json"};
+static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
+                                    SYN_CHECKPOINT_FOLDER};
 #define NAMES (sizeof names / sizeof names[0])
 
 static const char *path_of(const struct syn_files *files, const char *name, const char *ending,
@@ -85,8 +88,7 @@ static enum syn_status make_named(const struct syn_train_options *options, struc
                               "out: directory \"%s\" holds a run already (%s); choose another, or "
                               "overwrite it",
                               files->out, names[i]);
-        if (unlink(path) != 0)
-            return refuse_directory(files->out);
+        SYN_TRY(syn_tree_remove(path));
     }
     return SYN_OK;
 }
@@ -130,8 +132,8 @@ static enum syn_status add_settings(struct syn_json *json, const struct syn_sett
     return SYN_OK;
 }
 
-static enum syn_status write_settings(const struct syn_train_options *options,
-                                      const struct syn_files *files)
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files)
 {
     char text[16384];
     struct syn_json json = syn_json_begin(text, sizeof text);
@@ -140,26 +142,103 @@ static enum syn_status write_settings(const struct syn_train_options *options,
     SYN_TRY(add_settings(&json, &syn_worker_settings, &options->worker));
     SYN_TRY(add_settings(&json, &syn_reducer_settings, &options->worker.reducer));
     SYN_TRY(add_settings(&json, &syn_data_settings, &options->data));
+    if (options->advice[0])
+        syn_json_text(&json, "advice", options->advice);
     syn_json_end(&json);
     return write_whole(files, "settings.json", text);
 }
 
+bool syn_files_continue(const struct syn_train_options *options)
+{
+    struct stat from;
+    struct stat to;
+    return options->resume[0] && stat(options->resume, &from) == 0 &&
+           stat(options->out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino;
+}
+
 enum syn_status syn_files_open(const struct syn_train_options *options, struct syn_files *files)
 {
-    char path[PATH_BYTES];
+    if (syn_files_continue(options)) {
+        snprintf(files->out, sizeof files->out, "%s", options->out);
+        return SYN_OK;
+    }
     SYN_TRY(options->out[0] ? make_named(options, files) : make_numbered(options, files));
-    SYN_TRY(write_settings(options, files));
-    files->metrics = fopen(path_of(files, "metrics.jsonl", "", path), "w");
+    return syn_files_settings(options, files);
+}
+
+/* Copy the lines of steps up to this one; a last line that does not end is left out. */
+static bool copy_lines(FILE *from, uint64_t step, FILE *to)
+{
+    char line[4096];
+    while (fgets(line, sizeof line, from)) {
+        unsigned long long of;
+        bool is_whole = strchr(line, '\n') != NULL;
+        if (is_whole && sscanf(line, "{\"step\": %llu", &of) == 1 && of <= step &&
+            fputs(line, to) < 0)
+            return false;
+    }
+    return fflush(to) == 0 && fsync(fileno(to)) == 0;
+}
+
+/* Make metrics.jsonl what it was at that step. */
+static enum syn_status cut_metrics(const struct syn_train_options *options, uint64_t step,
+                                   const struct syn_files *files)
+{
+    char path[PATH_BYTES];
+    char part[PATH_BYTES];
+    struct syn_files source = {0};
+    snprintf(source.out, sizeof source.out, "%s", options->resume);
+    FILE *from = fopen(path_of(&source, "metrics.jsonl", "", path), "r");
+    if (!from)
+        return SYN_OK; /* a file of its own that nobody needs to go on */
+    FILE *to = fopen(path_of(files, "metrics.jsonl", ".part", part), "w");
+    bool good = to && copy_lines(from, step, to);
+    good = to && fclose(to) == 0 && good;
+    fclose(from);
+    path_of(files, "metrics.jsonl", "", path);
+    if (good && rename(part, path) == 0)
+        return SYN_OK;
+    int cause = errno;
+    unlink(part);
+    return syn_report(SYN_IO, "cannot write %s: %s", path, strerror(cause));
+}
+
+enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_t step,
+                                struct syn_files *files)
+{
+    char path[PATH_BYTES];
+    if (syn_files_continue(options)) {
+        unlink(path_of(files, "summary.json", "", path));
+        SYN_TRY(syn_files_settings(options, files));
+    }
+    if (options->resume[0])
+        SYN_TRY(cut_metrics(options, step, files));
+    files->metrics = fopen(path_of(files, "metrics.jsonl", "", path), "a");
     if (!files->metrics)
         return syn_report(SYN_IO, "cannot write %s: %s", path, strerror(errno));
+    files->written = ftell(files->metrics);
     return SYN_OK;
 }
 
-enum syn_status syn_files_line(struct syn_files *files, const char *line)
+/* What came of half a line is taken away again. */
+static void lose_line(struct syn_files *files)
 {
-    if (fprintf(files->metrics, "%s\n", line) < 0 || fflush(files->metrics) != 0)
-        return syn_report(SYN_IO, "cannot write %s/metrics.jsonl: %s", files->out, strerror(errno));
-    return SYN_OK;
+    int cause = errno;
+    clearerr(files->metrics);
+    bool is_cut = ftruncate(fileno(files->metrics), files->written) == 0;
+    if (!files->lacks_lines)
+        syn_report_log(SYN_LOG_WARNING, "%s/metrics.jsonl: a line could not be written%s: %s",
+                       files->out, is_cut ? "" : " or taken away", strerror(cause));
+    files->lacks_lines = true;
+}
+
+void syn_files_line(struct syn_files *files, const char *line)
+{
+    int length = fprintf(files->metrics, "%s\n", line);
+    if (length < 0 || fflush(files->metrics) != 0)
+        lose_line(files);
+    else
+        files->written += length;
 }
 
 enum syn_status syn_files_finish(struct syn_files *files, const struct syn_train_summary *summary)

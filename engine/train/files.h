@@ -3,6 +3,7 @@
 #ifndef SYN_ENGINE_TRAIN_FILES_H
 #define SYN_ENGINE_TRAIN_FILES_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <syncopate/engine/train.h>
@@ -10,16 +11,30 @@
 struct syn_files {
     char out[SYN_TEXT_BYTES]; /* the directory */
     FILE *metrics;
+    long written; /* bytes of whole lines in it */
+    bool lacks_lines;
 };
 
-/* Make the directory that the options name, or the next free runs/MODEL-DATA-N, write
- * settings.json and open metrics.jsonl. A directory that cannot be used, or that holds a run
- * already: SYN_INVALID.
+/* Whether the run goes on in the directory of the one it resumes. */
+bool syn_files_continue(const struct syn_train_options *options);
+
+/* Make the directory that the options name, or the next free runs/MODEL-DATA-N, and write
+ * settings.json, unless an earlier run is continued there. A directory that cannot be used, or that
+ * holds a run already: SYN_INVALID.
  *   files  zeroed; close it even after a failure */
 enum syn_status syn_files_open(const struct syn_train_options *options, struct syn_files *files);
 
-/* Append one line, given without its end, so that a reader sees it whole or not at all. */
-enum syn_status syn_files_line(struct syn_files *files, const char *line);
+/* Open metrics.jsonl, with what the run to resume had written there up to this step. */
+enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_t step,
+                                struct syn_files *files);
+
+/* Write settings.json anew, for settings that were chosen since. */
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files);
+
+/* Append one line, given without its end, so that a reader sees it whole or not at all. One that
+ * cannot be written is left out with a warning: the weights are worth more than it. */
+void syn_files_line(struct syn_files *files, const char *line);
 
 /* Write summary.json: under another name, to the disk, then under its own. */
 enum syn_status syn_files_finish(struct syn_files *files, const struct syn_train_summary *summary);

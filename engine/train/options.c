@@ -86,19 +86,45 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
     return SYN_OK;
 }
 
-enum syn_status syn_train_apply_algo(struct syn_train_options *options)
+const char *syn_train_algo_name(size_t i)
 {
-    return syn_recipe_apply_worker(options->algo, &options->worker);
+    size_t recipes = 0;
+    while (syn_recipe_name(recipes))
+        recipes++;
+    return i == recipes ? "auto" : syn_recipe_name(i);
 }
 
-/* In epochs; 0 where nothing is to be warmed up. */
+bool syn_train_is_auto(const struct syn_train_options *options)
+{
+    return strcmp(options->algo, "auto") == 0;
+}
+
+enum syn_status syn_train_apply_algo(struct syn_train_options *options)
+{
+    if (syn_train_is_auto(options))
+        return SYN_OK;
+    SYN_TRY(syn_recipe_apply_worker(options->algo, &options->worker));
+    if (syn_train_is_async(options) && options->servers == 0)
+        options->servers = 1;
+    return SYN_OK;
+}
+
+bool syn_train_is_async(const struct syn_train_options *options)
+{
+    return strcmp(options->worker.schedule, "async") == 0;
+}
+
+/* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A run with
+ * fewer than five keeps a fifth of them for the density asked for: at a thousandth, an entry is sent
+ * once in a thousand steps, and a short run does not have many thousands. A threshold is not warmed
+ * up: where many entries reach it, it is small, and large entries are paid off too slowly. */
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;
     if (strcmp(reducer->select, "topk") != 0 || reducer->density >= SYN_FIRST_DENSITY)
         return 0;
-    double sixth = (double)options->epochs / 6;
-    return options->density_warmup >= 0 ? options->density_warmup : fmin(4, sixth);
+    double most = 0.8 * (double)options->epochs;
+    return options->density_warmup >= 0 ? options->density_warmup : fmin(4, most);
 }
 
 /* A quarter, then a quarter of that, and so on, in four equal parts of the warm-up. */
@@ -126,7 +152,7 @@ enum syn_status syn_train_check(struct syn_train_options *options)
     if (syn_train_density_warmup(options) > 0 &&
         options->worker.reducer.density_max < SYN_FIRST_DENSITY)
         options->worker.reducer.density_max = SYN_FIRST_DENSITY;
-    SYN_TRY(syn_worker_check(&options->worker));
+    SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));
     SYN_TRY(syn_lr_check(options));
     if (options->threads == 0)
         options->threads = cores() / (options->workers ? options->workers : 1);

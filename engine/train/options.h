@@ -8,6 +8,11 @@
  * fields are replaced by copies that outlive the caller's. */
 enum syn_status syn_train_check(struct syn_train_options *options);
 
+/* Whether servers apply each gradient by itself. */
+bool syn_train_is_async(const struct syn_train_options *options);
+/* Whether the method is to be chosen when the workers have met. */
+bool syn_train_is_auto(const struct syn_train_options *options);
+
 /* The density that a warm-up begins with. */
 #define SYN_FIRST_DENSITY 0.25
 

@@ -3,11 +3,20 @@
 #include "engine/train/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
+#include "engine/base/path.h"
+#include "engine/base/tree.h"
 #include "engine/train/feed.h"
 #include "engine/train/options.h"
+
+bool syn_run_serves(const struct syn_run *run)
+{
+    return run->rank >= run->options.workers;
+}
 
 /* Workers draw dropout masks of their own. */
 static uint64_t dropout_seed(const struct syn_run *run)
@@ -37,12 +46,18 @@ static enum syn_status open_data(struct syn_run *run)
     SYN_TRY(syn_data_open(&run->options.data, &run->data));
     const struct syn_data_info *info = syn_data_info(run->data);
     run->on_text = info->kind == SYN_DATA_TOKENS;
-    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning));
-    run->steps_per_epoch = syn_loader_batches(run->learning);
+    size_t share = syn_run_serves(run) ? 0 : run->rank; /* a server only counts the steps */
+    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, share, &run->learning));
+    uint64_t batches = syn_loader_batches(run->learning);
+    run->steps_per_epoch = batches / run->options.accumulate;
+    if (run->steps_per_epoch == 0)
+        return syn_report(SYN_INVALID, "accumulate is %llu, but an epoch has only %llu batches",
+                          (unsigned long long)run->options.accumulate, (unsigned long long)batches);
     run->steps = run->options.steps;
     if (run->steps == 0)
         run->steps = run->options.epochs * run->steps_per_epoch;
-    if (run->options.evaluate && info->count[SYN_DATA_TEST] > 0)
+    bool judges = run->options.evaluate && !run->options.no_exchange && !syn_run_serves(run);
+    if (judges && info->count[SYN_DATA_TEST] > 0)
         SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
     return SYN_OK;
 }
@@ -52,10 +67,41 @@ static enum syn_status allocate(struct syn_run *run)
     size_t statistics = syn_layout_size(syn_model_statistics_layout(run->model));
     size_t workers = run->options.workers;
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->weights, &run->weights));
+    if (syn_run_serves(run))
+        return SYN_OK;
+    if (run->options.accumulate > 1)
+        SYN_TRY(syn_engine_allocate(run->params, sizeof *run->sum, &run->sum));
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->global, &run->global));
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->gradient, &run->gradient));
     SYN_TRY(syn_engine_allocate((1 + workers) * statistics, sizeof(float), &run->statistics));
     return syn_engine_allocate(workers, sizeof *run->reports, &run->reports);
+}
+
+/* A worker's part has about four arrays of the model's size: its weights and the global ones, the
+ * optimizer's memory, what was not sent. Where workers are processes, worker 0 knows of its own
+ * only. */
+static enum syn_status check_room(const struct syn_run *run)
+{
+    bool share = strcmp(syn_group_transport(run->group), "threads") == 0;
+    double parts = share ? (double)run->options.workers : 1;
+    return syn_checkpoint_check_room(run->options.out,
+                                     parts * 4 * sizeof(float) * (double)run->params);
+}
+
+/* Remove what an earlier run has left where this one's checkpoints go; worker 0 has seen that it
+ * may. Others, maybe on other file systems, do so too. Nobody writes there before all have met. */
+static enum syn_status clear_up(const struct syn_run *run)
+{
+    char path[SYN_PATH_BYTES];
+    const struct syn_train_options *options = &run->options;
+    if (!options->out[0])
+        return SYN_OK;
+    if (!options->overwrite || syn_files_continue(options)) {
+        syn_checkpoint_clear_parts(options->out);
+        return SYN_OK;
+    }
+    SYN_TRY(syn_path_join(path, options->out, SYN_CHECKPOINT_FOLDER));
+    return syn_tree_remove(path);
 }
 
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
@@ -65,26 +111,66 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     run->group = group;
     run->rank = syn_group_rank(group);
     run->options.workers = syn_group_size(group);
+    run->options.servers = syn_group_servers(group);
     SYN_TRY(syn_train_check(&run->options));
+    if (run->options.resume[0] && !run->options.out[0])
+        memcpy(run->options.out, run->options.resume, sizeof run->options.out);
     SYN_TRY(open_data(run));
     SYN_TRY(build_model(run));
     run->options.worker.run_steps = run->steps;
     run->params = syn_layout_size(syn_model_layout(run->model));
     SYN_TRY(allocate(run));
     syn_model_initialise(run->model, run->options.seed, run->weights);
-    return run->rank == 0 ? syn_files_open(&run->options, &run->files) : SYN_OK;
+    run->saved = UINT64_MAX;
+    return SYN_OK;
+}
+
+enum syn_status syn_run_prepare(struct syn_run *run)
+{
+    if (syn_run_serves(run))
+        return SYN_OK;
+    if (run->options.resume[0])
+        SYN_TRY(syn_resume_survey(run));
+    if (run->rank == 0) {
+        SYN_TRY(check_room(run));
+        SYN_TRY(syn_files_open(&run->options, &run->files));
+    }
+    return clear_up(run);
+}
+
+/* Worker 0 has made the directory; the others, maybe on other file systems, hear where. */
+static enum syn_status share_directory(struct syn_run *run)
+{
+    char *all = calloc((size_t)run->options.workers, sizeof run->files.out);
+    if (!all)
+        return syn_report(SYN_MEMORY, "cannot allocate the names of directories");
+    enum syn_status status =
+        syn_worker_gather(run->update.worker, run->files.out, sizeof run->files.out, all);
+    if (status == SYN_OK)
+        memcpy(run->files.out, all, sizeof run->files.out);
+    free(all);
+    return status;
 }
 
 enum syn_status syn_run_join(struct syn_run *run)
 {
-    return syn_update_open(&run->options, run->group, syn_model_layout(run->model), run->weights,
-                           &run->update);
+    bool resumes = run->options.resume[0] != '\0';
+    if (resumes)
+        SYN_TRY(syn_resume_agree(run));
+    SYN_TRY(syn_update_open(&run->options, run->group, syn_model_layout(run->model), run->weights,
+                            &run->update));
+    SYN_TRY(share_directory(run));
+    run->began_ns = syn_engine_clock_ns();
+    if (resumes)
+        SYN_TRY(syn_resume_load(run));
+    return run->rank == 0 ? syn_files_begin(&run->options, run->step, &run->files) : SYN_OK;
 }
 
 void syn_run_close(struct syn_run *run)
 {
     syn_files_close(&run->files);
     free(run->gradient);
+    free(run->sum);
     free(run->weights);
     free(run->global);
     free(run->statistics);

@@ -4,9 +4,12 @@
 
 #include <syncopate/engine/train.h>
 
+#include "engine/train/checkpoint.h"
 #include "engine/train/files.h"
 #include "engine/train/meter.h"
 #include "engine/train/update.h"
+
+#define SYN_OFFERS 4 /* checkpoints that a worker looks for before it gives up */
 
 struct syn_run {
     struct syn_train_options options;
@@ -18,36 +21,51 @@ struct syn_run {
     struct syn_loader *learning;
     struct syn_loader *judging; /* NULL if nothing is evaluated */
     struct syn_update update;
-    struct syn_files files; /* worker 0's */
+    struct syn_files files; /* worker 0's; the others know the directory */
     size_t params;
     float *weights;             /* [params] to compute at */
     float *global;              /* [params] the model as it would be saved */
     float *statistics;          /* [1 + workers][statistics] room to average them */
     struct syn_report *reports; /* [workers] room to hear everyone's */
     float *gradient;            /* [params] */
+    float *sum;                 /* [params] of the gradients of a step; NULL if there is one */
     bool on_text;
     uint64_t steps;
     uint64_t steps_per_epoch;
-    uint64_t step; /* updates made */
+    uint64_t step;  /* updates made */
+    int64_t ahead;  /* batches gone through, less updates made: not 0 once workers have changed */
+    uint64_t saved; /* the step of the last checkpoint; UINT64_MAX for none */
+    struct syn_checkpoint_head offers[SYN_OFFERS]; /* what this worker could resume from */
+    size_t offer_count;
+    struct syn_checkpoint_head from; /* what all resume from */
     int64_t began_ns;
+    int64_t handed_ns;       /* of this step's backward pass, spent on handing tensors over */
     struct syn_meter lately; /* since the last line of metrics.jsonl; this worker's */
     struct syn_meter last;   /* what the last line of metrics.jsonl says */
     struct syn_meter total;
     struct syn_meter judged;     /* the last evaluation */
     uint64_t judged_step;        /* of what weights it was; 0 for none */
     struct syn_cost cost_before; /* the worker's at the last line of metrics.jsonl */
-    struct syn_cost lately_cost; /* of the busiest worker since then */
+    struct syn_cost unreported;  /* what it had spent since then when it was saved */
+    struct syn_cost lately_cost; /* since then: times of worker 0, bytes of the busiest one */
     double bytes_out;            /* of the busiest worker, over the run */
     double bytes_in;
-    bool wants_stop; /* the watcher has said so */
-    bool stopped;    /* all workers know */
+    struct syn_cost answered; /* of all workers over the run: how stale they were */
+    bool wants_stop;          /* the watcher has said so */
+    bool stopped;             /* all workers know */
+    uint64_t ask_at;          /* the step at which they ask each other again */
+    uint64_t asked_at;        /* the step of the last time, and when that was */
+    int64_t asked_ns;
 };
 
-/* What workers tell each other when a line of metrics.jsonl is due. */
+/* What workers tell each other when they meet: when a line of metrics.jsonl or a checkpoint is due,
+ * or to ask who wants to stop. */
 struct syn_report {
     struct syn_meter meter;
     struct syn_cost cost; /* since the last report */
     uint64_t wants_stop;
+    uint64_t is_good; /* its part of a checkpoint is on the disk */
+    int64_t asked_ns; /* since workers asked each other whether to stop */
 };
 
 /* Make ready all that a worker can make ready by itself; bad input is found here.
@@ -55,22 +73,43 @@ struct syn_report {
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run);
 
+/* Whether this member is a parameter server, which has neither loaders nor files. */
+bool syn_run_serves(const struct syn_run *run);
+
+/* Find what there is to resume from, and make the run's directory. */
+enum syn_status syn_run_prepare(struct syn_run *run);
+
+/* With algo auto: measure, choose the method that suits, and write down why. Collective. */
+enum syn_status syn_run_choose(struct syn_run *run);
+
 /* Meet the other workers. Collective. */
 enum syn_status syn_run_join(struct syn_run *run);
+
+/* One batch, its gradient, the next weights. Collective, unless nothing is exchanged. */
+enum syn_status syn_run_step(struct syn_run *run);
 
 /* Go through the test part with the global weights, each worker its share, and append a line to
  * metrics.jsonl. Collective. */
 enum syn_status syn_run_judge(struct syn_run *run);
 
 /* Append the line of an evaluation to metrics.jsonl. */
-enum syn_status syn_run_log_judged(struct syn_run *run);
+void syn_run_log_judged(struct syn_run *run);
 
-/* Tell the other workers what happened since the last time, hear what they did, and agree whether
- * to stop. Afterwards `lately` is everyone's. Collective. */
+/* Tell the other workers what happened since the last time and hear what they did. Afterwards
+ * `lately` is everyone's. Collective. */
 enum syn_status syn_run_agree(struct syn_run *run);
 
 /* Append the line of the last steps to metrics.jsonl and begin to count anew. */
-enum syn_status syn_run_log(struct syn_run *run);
+void syn_run_log(struct syn_run *run);
+
+/* What this worker has spent since the last line of metrics.jsonl. */
+struct syn_cost syn_run_unreported(const struct syn_run *run);
+
+/* How many batches of the training part lie behind, all epochs counted. */
+uint64_t syn_run_place(const struct syn_run *run);
+
+/* A hash of the global weights. */
+uint64_t syn_run_hash(const struct syn_run *run);
 
 /* Tell the watcher how far the run is; sets stopped if it says so.
  *   evaluated  share of an evaluation that is done; negative outside of one */

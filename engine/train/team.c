@@ -1,6 +1,6 @@
-/* Starting the workers. Under an MPI launcher this process is one of them; otherwise all are
- * threads of this process, and worker 0 is the calling one, so that the watcher is called on the
- * thread it expects. */
+/* Starting the workers and the parameter servers, which are the group's last members. Under an MPI
+ * launcher this process is one of them; otherwise all are threads of this process, and worker 0 is
+ * the calling one, so that the watcher is called on the thread it expects. */
 #include "engine/train/team.h"
 
 #include <pthread.h>
@@ -33,9 +33,22 @@ static void start(struct member *member)
 {
     member->is_started = pthread_create(&member->thread, NULL, work, member) == 0;
     if (!member->is_started) {
-        member->status = syn_report(SYN_MEMORY, "cannot start a thread for a worker");
+        member->status = syn_report(SYN_MEMORY, "cannot start a thread for a member of the run");
         syn_group_leave(member->group, member->status, syn_error_text());
     }
+}
+
+static size_t members_of(const struct syn_train_options *options)
+{
+    return (size_t)options->workers + (size_t)options->servers;
+}
+
+static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint64_t servers)
+{
+    enum syn_status status = SYN_OK;
+    for (size_t i = 0; i < count && status == SYN_OK; i++)
+        status = syn_group_appoint(groups[i], (size_t)servers);
+    return status;
 }
 
 /* Worker 0 makes itself ready first: what is wrong with the input is then said once, not by all. */
@@ -44,17 +57,17 @@ static enum syn_status train_together(const struct syn_train_options *options,
                                       const struct syn_train_watch *watch,
                                       struct syn_train_summary *summary)
 {
-    size_t workers = (size_t)options->workers;
+    size_t count = members_of(options);
     struct syn_run *first;
     enum syn_status status = syn_train_prepare(options, groups[0], &first);
     if (status != SYN_OK)
         return status;
-    for (size_t i = 1; i < workers; i++) {
+    for (size_t i = 1; i < count; i++) {
         members[i] = (struct member){.options = options, .group = groups[i]};
         start(&members[i]);
     }
     status = syn_train_go(first, watch, summary);
-    for (size_t i = 1; i < workers; i++)
+    for (size_t i = 1; i < count; i++)
         if (members[i].is_started)
             pthread_join(members[i].thread, NULL);
     return status;
@@ -64,17 +77,19 @@ static enum syn_status train_on_threads(const struct syn_train_options *options,
                                         const struct syn_train_watch *watch,
                                         struct syn_train_summary *summary)
 {
-    size_t workers = (size_t)options->workers;
-    struct member *members = calloc(workers, sizeof *members);
-    struct syn_group **groups = calloc(workers, sizeof *groups);
+    size_t count = members_of(options);
+    struct member *members = calloc(count, sizeof *members);
+    struct syn_group **groups = calloc(count, sizeof *groups);
     enum syn_status status = SYN_OK;
     if (!members || !groups)
-        status = syn_report(SYN_MEMORY, "cannot allocate %zu workers", workers);
+        status = syn_report(SYN_MEMORY, "cannot allocate %zu workers and servers", count);
     if (status == SYN_OK)
-        status = syn_group_open_threads(workers, &options->group, groups);
+        status = syn_group_open_threads(count, &options->group, groups);
+    if (status == SYN_OK)
+        status = appoint_all(groups, count, options->servers);
     if (status == SYN_OK)
         status = train_together(options, members, groups, watch, summary);
-    for (size_t i = 0; groups && i < workers; i++)
+    for (size_t i = 0; groups && i < count; i++)
         syn_group_close(groups[i]);
     free(groups);
     free(members);
@@ -90,10 +105,12 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
     if (status != SYN_OK)
         return status;
     struct syn_train_options own = *options;
-    own.workers = syn_group_size(group);
     bool is_first = syn_group_rank(group) == 0;
     struct syn_run *run;
-    status = syn_train_prepare(&own, group, &run);
+    status = syn_group_appoint(group, (size_t)options->servers);
+    own.workers = syn_group_size(group);
+    if (status == SYN_OK)
+        status = syn_train_prepare(&own, group, &run);
     if (status == SYN_OK)
         status = syn_train_go(run, is_first ? watch : NULL, summary);
     syn_group_close(group);

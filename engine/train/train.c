@@ -13,6 +13,8 @@
 #include "engine/train/run.h"
 #include "engine/train/team.h"
 
+#define ASK_EVERY_NS 2e8
+
 static enum syn_status refuse_nonfinite(const struct syn_run *run,
                                         const struct syn_step_record *record)
 {
@@ -32,56 +34,97 @@ static enum syn_status refuse_nonfinite(const struct syn_run *run,
 static enum syn_status tell_ready(void *context, size_t tensor)
 {
     struct syn_run *run = context;
-    return syn_worker_ready(run->update.worker, tensor);
+    int64_t began = syn_engine_clock_ns();
+    enum syn_status status = syn_worker_ready(run->update.worker, tensor);
+    run->handed_ns += syn_engine_clock_ns() - began;
+    return status;
 }
 
 static enum syn_status differentiate(struct syn_run *run, const struct syn_examples *examples,
                                      const struct syn_rates *rates, struct syn_step_result *result)
 {
     struct syn_ready_hook hook = {tell_ready, run};
+    run->handed_ns = 0;
     if (examples->count == 0) { /* a share that ends earlier than the others' */
         memset(run->gradient, 0, run->params * sizeof *run->gradient);
         return SYN_OK;
     }
     if (!run->update.starts_early)
         return syn_model_step(run->model, run->weights, examples, NULL, run->gradient, result);
+    int64_t began = syn_engine_clock_ns();
     SYN_TRY(syn_worker_start(run->update.worker, run->gradient, rates));
+    run->handed_ns = syn_engine_clock_ns() - began;
     return syn_model_step(run->model, run->weights, examples, &hook, run->gradient, result);
 }
 
-/* Forward and backward on the next batch. */
-static enum syn_status compute(struct syn_run *run, const struct syn_rates *rates,
-                               struct syn_step_record *record)
+static void add_result(struct syn_step_result *all, const struct syn_step_result *one)
+{
+    size_t counted = all->counted + one->counted;
+    if (one->counted > 0)
+        all->loss += (one->loss - all->loss) * (double)one->counted / (double)counted;
+    all->correct += one->correct;
+    all->counted = counted;
+}
+
+/* Forward and backward on the next batch.
+ *   number  of the batch in the whole run */
+static enum syn_status compute_one(struct syn_run *run, const struct syn_rates *rates,
+                                   uint64_t number, struct syn_step_record *record)
 {
     struct syn_batch batch;
+    struct syn_step_result result = {0};
     int64_t asked = syn_engine_clock_ns();
     syn_loader_next(run->learning, &batch);
     int64_t began = syn_engine_clock_ns();
-    struct syn_examples examples = syn_feed_examples(&batch, run->step);
+    struct syn_examples examples = syn_feed_examples(&batch, number);
     if (batch.index == 0)
         syn_model_restart(run->model, SYN_CARRY_TRAINING);
-    SYN_TRY(differentiate(run, &examples, rates, &record->result));
-    record->examples = run->on_text ? batch.labelled : batch.count;
-    record->data_wait_ns = began - asked;
-    record->compute_ns = syn_engine_clock_ns() - began;
+    SYN_TRY(differentiate(run, &examples, rates, &result));
+    add_result(&record->result, &result);
+    record->examples += run->on_text ? batch.labelled : batch.count;
+    record->data_wait_ns += began - asked;
+    record->compute_ns += syn_engine_clock_ns() - began - run->handed_ns;
     return SYN_OK;
 }
 
-/* A method without momentum takes steps as long as momentum would have made them in the end, so
- * that the same flags mean the same for all methods. A learning rate of zero, as schedules may end
- * with, moves nothing; a worker wants one above. */
+/* The mean gradient over the batches of a step. */
+static enum syn_status compute(struct syn_run *run, const struct syn_rates *rates,
+                               struct syn_step_record *record)
+{
+    uint64_t batches = run->options.accumulate;
+    if (batches == 1)
+        return compute_one(run, rates, run->step, record);
+    memset(run->sum, 0, run->params * sizeof *run->sum);
+    for (uint64_t b = 0; b < batches; b++) {
+        SYN_TRY(compute_one(run, rates, run->step * batches + b, record));
+        for (size_t i = 0; i < run->params; i++)
+            run->sum[i] += run->gradient[i];
+    }
+    for (size_t i = 0; i < run->params; i++)
+        run->gradient[i] = run->sum[i] / (float)batches;
+    return SYN_OK;
+}
+
+/* A method without momentum takes steps as long as momentum would have made them in the end, and an
+ * asynchronous one takes P steps where the others take the mean of P: so that the same flags mean
+ * the same for all methods. A learning rate of zero, as schedules may end with, moves nothing; a
+ * worker wants one above. */
 static struct syn_rates rates_of(const struct syn_run *run)
 {
     const struct syn_worker_options *worker = &run->options.worker;
-    double epoch = (double)run->step / (double)run->steps_per_epoch;
-    double lr = syn_train_lr(&run->options, run->step, run->steps, (double)run->steps_per_epoch);
+    uint64_t place = syn_run_place(run);
+    uint64_t places = (uint64_t)((int64_t)run->steps + run->ahead);
+    double epoch = (double)place / (double)run->steps_per_epoch;
+    double lr = syn_train_lr(&run->options, place, places, (double)run->steps_per_epoch);
     if (strcmp(worker->momentum_form, "none") == 0)
         lr /= 1 - worker->optimizer.momentum;
+    if (syn_train_is_async(&run->options))
+        lr /= (double)run->options.workers;
     return (struct syn_rates){.lr = lr > 1e-12 ? lr : 1e-12,
                               .density = syn_train_density(&run->options, epoch)};
 }
 
-static enum syn_status one_step(struct syn_run *run)
+enum syn_status syn_run_step(struct syn_run *run)
 {
     double workers = (double)run->options.workers;
     struct syn_step_record record = {0};
@@ -90,15 +133,35 @@ static enum syn_status one_step(struct syn_run *run)
     SYN_TRY(compute(run, &rates, &record));
     int64_t began = syn_engine_clock_ns();
     record.gradient_norm = syn_gradient_norm(run->gradient, run->params);
-    bool is_finite = isfinite(record.result.loss) && isfinite(record.gradient_norm);
-    if (!is_finite && workers == 1) /* else the exchange tells everybody */
-        return refuse_nonfinite(run, &record);
+    if (!isfinite(record.result.loss) || !isfinite(record.gradient_norm))
+        return refuse_nonfinite(run, &record); /* the others are told why this worker leaves */
     double scale = syn_gradient_scale(record.gradient_norm, run->options.clip / sqrt(workers));
-    SYN_TRY(syn_update_step(&run->update, &rates, is_finite ? scale : 1, run->gradient, run->params,
-                            run->weights));
-    record.update_ns = syn_engine_clock_ns() - began;
+    SYN_TRY(syn_update_step(&run->update, &rates, scale, run->gradient, run->params, run->weights));
+    record.update_ns = syn_engine_clock_ns() - began + run->handed_ns;
     syn_meter_add(&run->lately, &record);
     run->step++;
+    return SYN_OK;
+}
+
+/* Whether somebody wants to stop, asked often enough for whoever presses Ctrl-C and too seldom to
+ * cost anything. All workers must ask at the same steps, so the first one's clock counts. */
+static enum syn_status ask_to_stop(struct syn_run *run)
+{
+    if (run->options.workers == 1) {
+        run->stopped = run->wants_stop;
+        return SYN_OK;
+    }
+    if (run->step < run->ask_at)
+        return SYN_OK;
+    int64_t now = syn_engine_clock_ns();
+    struct syn_report own = {.wants_stop = run->wants_stop, .asked_ns = now - run->asked_ns};
+    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
+    double step_ns = (double)run->reports[0].asked_ns / (double)(run->step - run->asked_at);
+    double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
+    run->stopped = run->reports[0].wants_stop != 0;
+    run->asked_ns = now;
+    run->asked_at = run->step;
+    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
     return SYN_OK;
 }
 
@@ -107,22 +170,55 @@ static bool is_due(const struct syn_run *run, uint64_t every)
     return run->step == run->steps || run->step % every == 0;
 }
 
+/* An evaluation may be due after every epoch, which steps count only as long as the number of
+ * workers stays. */
+static enum syn_status judge_if_due(struct syn_run *run)
+{
+    uint64_t every = run->options.eval_every;
+    bool ends_epoch = syn_run_place(run) % run->steps_per_epoch == 0;
+    bool due = run->step == run->steps || (every ? run->step % every == 0 : ends_epoch);
+    bool done = run->judged_step == run->step || run->step == 0;
+    return run->judging && due && !done && !run->stopped ? syn_run_judge(run) : SYN_OK;
+}
+
+/* A checkpoint that cannot be had: at the start the run is refused, later it goes on. */
+static enum syn_status save(struct syn_run *run, bool at_start)
+{
+    bool written;
+    if (run->options.no_exchange) /* nothing that anybody would go on from */
+        return SYN_OK;
+    SYN_TRY(syn_checkpoint_write(run, &written));
+    if (written || run->rank > 0)
+        return written || !at_start ? SYN_OK : SYN_IO;
+    if (at_start)
+        return syn_report(SYN_IO, "out: checkpoints cannot be written to %s", run->files.out);
+    syn_report_log(SYN_LOG_WARNING,
+                   "there is no checkpoint of step %llu; earlier ones are as they were",
+                   (unsigned long long)run->step);
+    return SYN_OK;
+}
+
 static enum syn_status loop(struct syn_run *run)
 {
     const struct syn_train_options *options = &run->options;
-    uint64_t judge_every = options->eval_every ? options->eval_every : run->steps_per_epoch;
-    run->began_ns = syn_engine_clock_ns();
+    if (options->checkpoint_every > 0)
+        SYN_TRY(save(run, true));
+    SYN_TRY(judge_if_due(run)); /* if the run was stopped before it had been done */
+    run->asked_ns = syn_engine_clock_ns();
+    run->asked_at = run->step;
     while (run->step < run->steps && !run->stopped) {
-        SYN_TRY(one_step(run));
+        SYN_TRY(syn_run_step(run));
         syn_run_tell(run, -1);
-        bool stops_alone = run->wants_stop && options->workers == 1;
-        if (is_due(run, options->log_every) || stops_alone) {
+        SYN_TRY(ask_to_stop(run));
+        if (is_due(run, options->log_every) || run->stopped) {
             SYN_TRY(syn_run_agree(run));
-            SYN_TRY(syn_run_log(run));
+            syn_run_log(run);
         }
-        if (run->judging && is_due(run, judge_every) && !run->stopped)
-            SYN_TRY(syn_run_judge(run));
+        SYN_TRY(judge_if_due(run));
+        if (options->checkpoint_every > 0 && run->step % options->checkpoint_every == 0)
+            SYN_TRY(save(run, false));
     }
+    SYN_TRY(save(run, false));
     return syn_worker_settle(run->update.worker, run->global);
 }
 
@@ -135,6 +231,16 @@ static enum syn_status finish(struct syn_run *run, struct syn_train_summary *sum
     return SYN_OK;
 }
 
+/* A server has nothing to tell: worker 0 speaks for all. */
+static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summary)
+{
+    memset(summary, 0, sizeof *summary);
+    if (run->options.resume[0])
+        SYN_TRY(syn_resume_attend(run));
+    return syn_worker_serve(run->group, syn_model_layout(run->model), &run->options.worker,
+                            run->weights);
+}
+
 enum syn_status syn_train_prepare(const struct syn_train_options *options, struct syn_group *group,
                                   struct syn_run **run)
 {
@@ -142,6 +248,8 @@ enum syn_status syn_train_prepare(const struct syn_train_options *options, struc
     if (!made)
         return syn_report(SYN_MEMORY, "cannot allocate a run");
     enum syn_status status = syn_run_open(options, group, made);
+    if (status == SYN_OK)
+        status = syn_run_prepare(made);
     if (status != SYN_OK) {
         syn_group_leave(group, status, syn_error_text());
         syn_run_close(made);
@@ -157,13 +265,18 @@ enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *
 {
     if (watch)
         run->watch = *watch;
-    enum syn_status status = syn_run_join(run);
+    bool serves = syn_run_serves(run);
+    enum syn_status status = syn_run_choose(run);
     if (status == SYN_OK)
+        status = serves ? serve(run, summary) : syn_run_join(run);
+    if (status == SYN_OK && !serves)
         status = loop(run);
-    if (status == SYN_OK)
+    if (status == SYN_OK && !serves)
         status = finish(run, summary);
     if (status != SYN_OK && run->update.worker)
         syn_worker_abandon(run->update.worker, status, syn_error_text());
+    else if (status != SYN_OK)
+        syn_group_leave(run->group, status, syn_error_text());
     syn_run_close(run);
     free(run);
     return status;

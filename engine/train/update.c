@@ -1,24 +1,40 @@
 /* A worker of the core, whatever its method; also if it is the only one. */
 #include "engine/train/update.h"
 
+#include "engine/base/fail.h"
+
+/* A worker that is alone in a group of its own. */
+static enum syn_status open_alone(const struct syn_train_options *options,
+                                  const struct syn_layout *layout, const float *weights,
+                                  struct syn_update *update)
+{
+    SYN_TRY(syn_group_open_threads(1, &options->group, &update->alone_group));
+    return syn_worker_open(update->alone_group, layout, &options->worker, weights, &update->alone);
+}
+
 enum syn_status syn_update_open(const struct syn_train_options *options, struct syn_group *group,
                                 const struct syn_layout *layout, const float *weights,
                                 struct syn_update *update)
 {
-    /* Whether to clip is known only when the whole gradient is there. */
-    update->starts_early = options->worker.reducer.bucket_bytes > 0 && options->clip == 0;
-    return syn_worker_open(group, layout, &options->worker, weights, &update->worker);
+    /* Whether to clip is known only when the whole gradient is there; so is a sum of several. */
+    bool can_start = options->clip == 0 && options->accumulate == 1 && !options->no_exchange;
+    update->starts_early = options->worker.reducer.bucket_bytes > 0 && can_start;
+    SYN_TRY(syn_worker_open(group, layout, &options->worker, weights, &update->worker));
+    return options->no_exchange ? open_alone(options, layout, weights, update) : SYN_OK;
 }
 
 enum syn_status syn_update_step(struct syn_update *update, const struct syn_rates *rates,
                                 double scale, float *gradient, size_t params, float *weights)
 {
+    struct syn_worker *worker = update->alone ? update->alone : update->worker;
     for (size_t i = 0; i < params && scale != 1; i++)
         gradient[i] *= (float)scale;
-    return syn_worker_step(update->worker, gradient, rates, weights);
+    return syn_worker_step(worker, gradient, rates, weights);
 }
 
 void syn_update_close(struct syn_update *update)
 {
+    syn_worker_close(update->alone);
+    syn_group_close(update->alone_group);
     syn_worker_close(update->worker);
 }

@@ -8,6 +8,8 @@
 
 struct syn_update {
     struct syn_worker *worker;
+    struct syn_worker *alone; /* if nothing is to be exchanged, it makes the steps; else NULL */
+    struct syn_group *alone_group;
     bool starts_early; /* exchange of complete buckets begins during the backward pass */
 };
 

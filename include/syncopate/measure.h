@@ -58,6 +58,29 @@ enum syn_status syn_measure_exchange(struct syn_group *group,
                                      const struct syn_reducer_options *options, size_t size,
                                      size_t repeats, struct syn_exchange_measure *result);
 
+/* The links between the workers. */
+struct syn_links_measure {
+    double latency_ms;         /* one way, of a message of one byte; median over the pairs */
+    double worst_latency_ms;   /* of the slowest pair */
+    double bytes_per_ms;       /* from one worker to another while they are alone; median */
+    double worst_bytes_per_ms; /* of the slowest pair and direction */
+    size_t worst_from;
+    size_t worst_to;
+    /* All at once, each sending to its right-hand neighbour and hearing from its left one. */
+    double together_latency_ms; /* with messages of one byte */
+    double together_ms;         /* with messages of the size asked for, one behind the other */
+    double together_cpu_ms;     /* of that, time that a worker's processor was at work */
+};
+
+/* Measure latency and bandwidth between all pairs, in rounds of pairs that do not meet, and then
+ * with all workers sending at once: links that are shared show there. Takes some hundred ms a
+ * round.
+ *   bytes  of a message of together_ms, 1 to 64 MB
+ *   group  lent for the call, and in no other use
+ * Collective: all workers give the same, and all get the same result. Blocks. */
+enum syn_status syn_measure_links(struct syn_group *group, size_t bytes,
+                                  struct syn_links_measure *result);
+
 #ifdef __cplusplus
 }
 #endif

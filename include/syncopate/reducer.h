@@ -94,10 +94,15 @@ struct syn_cost {
     uint64_t selected; /* entries this worker sent */
     uint64_t
         taken_back; /* entries that merges dropped and that came back into this worker's residual */
-    double select_ms;   /* residual, selection and coding, on the caller's thread */
+    double select_ms;   /* residual and selection, on the caller's thread */
+    double encode_ms;   /* writing what was selected as bytes, on the caller's thread */
     double exchange_ms; /* on the communication thread */
     double wait_ms;     /* spent inside syn_reducer_wait() for it */
     double threshold;   /* tau, or the smallest magnitude sent; 0 when everything is sent */
+    uint64_t answers;   /* pushes that parameter servers answered with weights */
+    double staleness;   /* asgd: updates that the weights had seen between the worker's pull and the
+                         * use of its gradient; the mean over those answers */
+    uint64_t staleness_most; /* and the most */
 };
 
 /* The sum over all workers. Either dense, or sparse with sorted indices. Owned by the reducer,

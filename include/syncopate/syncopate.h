@@ -27,6 +27,8 @@
 
 #include <syncopate/measure.h>
 
+#include <syncopate/simulate.h>
+
 #include <syncopate/random.h>
 
 #endif

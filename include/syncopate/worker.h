@@ -49,10 +49,14 @@ void syn_worker_defaults(struct syn_worker_options *options);
 /* Whether these options go together; if not, SYN_INVALID with the reason. */
 enum syn_status syn_worker_check(const struct syn_worker_options *options);
 
+/* The same for a group that will have so many servers. */
+enum syn_status syn_worker_check_servers(const struct syn_worker_options *options, size_t servers);
+
 /* Open a worker.
  *   group    lent until syn_worker_close()
  *   weights  [layout size] to begin from, the same on all workers
- * Collective: SYN_MISMATCH names who differs in what, first weights included. Blocks. */
+ * Collective, parameter servers included: SYN_MISMATCH names who differs in what, first weights
+ * included. Blocks. In a group with servers the options' store is theirs. */
 enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout *layout,
                                 const struct syn_worker_options *options, const float *weights,
                                 struct syn_worker **worker);
@@ -66,8 +70,10 @@ struct syn_rates {
 /* Hand over a gradient, get the weights for the next.
  *   gradient  [layout size] the mean over this worker's own mini-batch; may be overwritten
  *   afterwards weights   [layout size] overwritten; unchanged on failure
- * Collective. Blocks as the schedule says, at most for the group's time-out. A gradient with NaN or
- * infinity on any worker: SYN_NONFINITE with the tensor's name, or SYN_PEER with the same words. */
+ * Collective, but with schedule async, under which workers do not wait for one another and no two
+ * runs are the same. Blocks as the schedule says, at most for the group's time-out. A gradient with
+ * NaN or infinity on any worker: SYN_NONFINITE with the tensor's name, or SYN_PEER with the same
+ * words. */
 enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
                                 const struct syn_rates *rates, float *weights);
 
@@ -122,8 +128,18 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
 enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
                                           const struct syn_archive *const *archives, size_t count);
 
-/* End. NULL is harmless. */
+/* End. In a group with servers, synchronous steps end for all workers or for none: a worker that
+ * closes while others go on fails them. NULL is harmless. */
 void syn_worker_close(struct syn_worker *worker);
+
+/* Be a parameter server, one of those that syn_group_appoint() has made: keep one shard of the
+ * weights, apply what workers push, answer who asks. Server number i of S keeps the i-th of S equal
+ * parts of the flat space.
+ *   options, weights  the same as the workers'
+ * Blocks until all workers have closed; a failure of any member ends it, with that failure. The
+ * group stays the caller's. */
+enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_worker_options *options, const float *weights);
 
 #ifdef __cplusplus
 }

@@ -37,11 +37,14 @@ struct syn_exchange_setup {
 /* This worker's part of a bucket. */
 struct syn_contribution {
     struct syn_packet_about about;
+    size_t first;          /* where the bucket begins in the whole space */
+    bool is_last;          /* bucket of its step */
     const float *dense;    /* [about.size]; for dense exchanges */
     struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
     const uint8_t *packet; /* the same, encoded */
     size_t packet_bytes;
-    bool is_poisoned; /* then the packet says so, and the list is empty */
+    bool is_poisoned;      /* then the packet says so, and the list is empty */
+    uint32_t poison_entry; /* the first entry of the bucket that is not finite then */
 };
 
 struct syn_outcome {
@@ -58,6 +61,7 @@ struct syn_exchange_type {
     bool is_dense;          /* takes and gives dense arrays; else lists */
     bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
+    bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
 
     /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);

@@ -24,12 +24,12 @@ struct syn_ring {
     void *going;  /* [largest chunk] to the right, half; unused if exact */
 };
 
-struct syn_chunk syn_chunk_of(size_t size, size_t workers, size_t number)
+struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number)
 {
-    number %= workers;
+    number %= parts;
     /* In 64 bits: size * number may pass 2^32 on small machines. */
-    uint64_t first = (uint64_t)size * number / workers;
-    uint64_t end = (uint64_t)size * (number + 1) / workers;
+    uint64_t first = (uint64_t)size * number / parts;
+    uint64_t end = (uint64_t)size * (number + 1) / parts;
     return (struct syn_chunk){(size_t)first, (size_t)(end - first)};
 }
 

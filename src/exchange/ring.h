@@ -12,8 +12,9 @@ struct syn_chunk {
     size_t count;
 };
 
-/* Chunk number `number`, modulo the number of workers. Worker r is in charge of chunk r + 1. */
-struct syn_chunk syn_chunk_of(size_t size, size_t workers, size_t number);
+/* Part number `number`, modulo `parts`, of an array of size entries that is cut evenly. Worker r is
+ * in charge of chunk r + 1. */
+struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number);
 
 /* A ring for arrays of at most size floats.
  *   is_exact  floats travel as they are; else as halves */

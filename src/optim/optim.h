@@ -46,4 +46,10 @@ struct syn_optim {
                   const struct syn_optim_run *run);
 };
 
+/* How many floats such an optimizer remembers of each weight. */
+size_t syn_optimizer_memories(const struct syn_optimizer_options *options);
+
+/* The i-th of them, of all weights: [size]. */
+float *syn_optimizer_memory(struct syn_optimizer *optimizer, size_t i);
+
 #endif

@@ -189,6 +189,16 @@ enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, doub
     return SYN_OK;
 }
 
+size_t syn_optimizer_memories(const struct syn_optimizer_options *options)
+{
+    return find(options->optimizer)->memory_per_weight(options);
+}
+
+float *syn_optimizer_memory(struct syn_optimizer *optimizer, size_t i)
+{
+    return optimizer->memory + i * optimizer->size;
+}
+
 size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer)
 {
     return optimizer->memory_per_weight * optimizer->size;

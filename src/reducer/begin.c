@@ -28,7 +28,8 @@ static void exchange_parcel(struct syn_job *job)
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
-    parcel->out.dense = slot->dense + bucket->first;
+    if (slot->dense)
+        parcel->out.dense = slot->dense + bucket->first;
     if (slot->dense_dropped)
         parcel->out.dense_dropped = slot->dense_dropped + bucket->first;
     parcel->in.dense = slot->gradient + bucket->first;
@@ -66,12 +67,14 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct p
     in->is_poisoned = largest >= SYN_INFINITY_BITS;
     parcel->threshold = select->threshold(bucket->select);
     if (in->is_poisoned) {
-        uint32_t bad = first_bad_entry(intake);
-        in->packet_bytes = syn_packet_poison(&in->about, bad, parcel->packet);
+        in->poison_entry = first_bad_entry(intake);
+        in->packet_bytes = syn_packet_poison(&in->about, in->poison_entry, parcel->packet);
         return;
     }
+    int64_t began = syn_clock_ns();
     in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
                                          parcel->threshold, &in->list, parcel->packet);
+    slot->encode_ns += syn_clock_ns() - began;
     reducer->residual_type->keep(&intake->after, &in->list);
 }
 
@@ -98,6 +101,8 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .bucket = (uint32_t)number,
         .size = (uint32_t)bucket->size,
     };
+    parcel->in.first = bucket->first;
+    parcel->in.is_last = number + 1 == reducer->bucket_count;
     parcel->job.run = exchange_parcel;
     if (reducer->select_type->is_dense)
         fill_dense(reducer, slot, parcel, bucket, &intake);
@@ -149,6 +154,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     slot->gradient = gradient;
     slot->step = own;
     slot->select_ns = 0;
+    slot->encode_ns = 0;
     slot->before = reducer->newest;
     reducer->newest = (reducer->newest + 1) % (reducer->options.depth + 1);
     reducer->next_bucket = 0;

@@ -46,7 +46,8 @@ struct slot {
     float *dense;           /* [size] dense: the sum */
     float *dense_dropped;   /* [size] dense, not exact: what rounding took */
     struct syn_list merged; /* sparse, several buckets: all of them */
-    int64_t select_ns;
+    int64_t select_ns;      /* with what is in encode_ns */
+    int64_t encode_ns;
 };
 
 struct syn_reducer {
@@ -59,6 +60,7 @@ struct syn_reducer {
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
     void *exchange;                       /* its state, the courier's while jobs are under way */
+    bool is_exchange_lent;                /* the state is the opener's */
     struct syn_courier *courier;
     struct syn_pool *pool;
 
@@ -86,11 +88,16 @@ static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number
 /* Check each option and replace what says "auto". */
 enum syn_status syn_reducer_resolve(struct syn_reducer_options *options);
 
-/* Most entries that any step may pick from a bucket of this size. */
-size_t syn_reducer_limit_most(const struct syn_reducer *reducer, size_t size);
+/* Most entries that any step may pick from a bucket of this size; never less for a larger one. */
+size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t size);
 
-/* Compare layout and options with all other workers. */
-enum syn_status syn_reducer_agree(const struct syn_reducer *reducer);
+/* As syn_reducer_open(), over an exchange that is in no table.
+ *   exchange  instead of the options'; its open and close are not called
+ *   state     lent until syn_reducer_close() */
+enum syn_status syn_reducer_open_over(struct syn_group *group, const struct syn_layout *layout,
+                                      const struct syn_reducer_options *options,
+                                      const struct syn_exchange_type *exchange, void *state,
+                                      struct syn_reducer **reducer);
 
 /* Who takes back what merges drop, for options that were checked. */
 enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options);

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "exchange/accord.h"
 #include "reducer/inside.h"
 
-size_t syn_reducer_limit_most(const struct syn_reducer *reducer, size_t size)
+size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t size)
 {
-    const struct syn_reducer_options *options = &reducer->options;
     bool is_raised = options->density_max > options->density;
-    return reducer->select_type->limit(options, size,
-                                       is_raised ? options->density_max : options->density);
+    double density = is_raised ? options->density_max : options->density;
+    return syn_select_find(options->select)->limit(options, size, density);
 }
 
 /* Close a bucket as soon as it has bucket_bytes, going from the last tensor to the first. */
@@ -63,7 +63,8 @@ static enum syn_status open_sparse_parcel(struct syn_reducer *reducer, struct pa
 
 static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot *slot)
 {
-    SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
+    if (!reducer->exchange_type->keeps_sums)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
     if (reducer->residual_type->has_unsent)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->sent));
     if (!reducer->values->is_exact)
@@ -83,7 +84,7 @@ static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
         if (is_dense)
             continue;
         own.size = reducer->buckets[i].size;
-        own.limit = syn_reducer_limit_most(reducer, own.size);
+        own.limit = syn_reducer_limit_most(&reducer->options, own.size);
         SYN_TRY(open_sparse_parcel(reducer, &slot->parcels[i], &own));
         merged += slot->parcels[i].out.merged.capacity;
     }
@@ -99,7 +100,7 @@ static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exch
         setup->size = bucket->size > setup->size ? bucket->size : setup->size;
         if (reducer->select_type->is_dense)
             continue;
-        size_t most = syn_reducer_limit_most(reducer, bucket->size);
+        size_t most = syn_reducer_limit_most(&reducer->options, bucket->size);
         setup->limit = most > setup->limit ? most : setup->limit;
         SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
                                            (size_t)reducer->options.select_threads,
@@ -122,7 +123,8 @@ static enum syn_status open_parts(struct syn_reducer *reducer)
     SYN_TRY(syn_allocate(reducer->options.depth, sizeof *reducer->slots, &reducer->slots));
     for (size_t i = 0; i < reducer->options.depth; i++)
         SYN_TRY(open_slot(reducer, &reducer->slots[i], &setup));
-    SYN_TRY(reducer->exchange_type->open(&setup, &reducer->exchange));
+    if (!reducer->is_exchange_lent)
+        SYN_TRY(reducer->exchange_type->open(&setup, &reducer->exchange));
     SYN_TRY(syn_pool_open((size_t)reducer->options.select_threads, &reducer->pool));
     return SYN_OK;
 }
@@ -132,9 +134,19 @@ static void find_rows(struct syn_reducer *reducer)
     const struct syn_reducer_options *options = &reducer->options;
     reducer->residual_type = syn_residual_find(options->residual);
     reducer->select_type = syn_select_find(options->select);
-    reducer->exchange_type = syn_exchange_find(options->exchange);
+    if (!reducer->is_exchange_lent)
+        reducer->exchange_type = syn_exchange_find(options->exchange);
     reducer->values = syn_value_find(options->values);
     reducer->indices = syn_index_find(options->indices);
+}
+
+/* Compare layout and options with all other workers. */
+static enum syn_status agree(const struct syn_reducer *reducer)
+{
+    struct syn_accord accord;
+    syn_accord_begin(&accord, reducer->layout);
+    syn_accord_add_settings(&accord, &syn_reducer_settings, &reducer->options);
+    return syn_accord_reach(&accord, reducer->group, reducer->group->workers);
 }
 
 static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_layout *layout,
@@ -146,13 +158,14 @@ static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_la
     find_rows(reducer);
     SYN_TRY(syn_layout_copy(layout, &reducer->layout));
     SYN_TRY(open_parts(reducer));
-    SYN_TRY(syn_reducer_agree(reducer));
+    SYN_TRY(agree(reducer));
     return syn_courier_open(&reducer->courier);
 }
 
-enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layout *layout,
-                                 const struct syn_reducer_options *options,
-                                 struct syn_reducer **reducer)
+enum syn_status syn_reducer_open_over(struct syn_group *group, const struct syn_layout *layout,
+                                      const struct syn_reducer_options *options,
+                                      const struct syn_exchange_type *exchange, void *state,
+                                      struct syn_reducer **reducer)
 {
     struct syn_reducer *made = NULL;
     enum syn_status status = syn_reducer_check(options);
@@ -160,6 +173,9 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
         status = syn_allocate(1, sizeof *made, &made);
     if (status == SYN_OK) {
         made->group = group;
+        made->exchange_type = exchange;
+        made->exchange = state;
+        made->is_exchange_lent = exchange != NULL;
         status = open_all(made, layout, options);
     }
     if (status != SYN_OK) {
@@ -169,6 +185,13 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
     }
     *reducer = made;
     return SYN_OK;
+}
+
+enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_reducer_options *options,
+                                 struct syn_reducer **reducer)
+{
+    return syn_reducer_open_over(group, layout, options, NULL, NULL, reducer);
 }
 
 static void close_slot(struct syn_reducer *reducer, struct slot *slot)
@@ -203,7 +226,7 @@ void syn_reducer_close(struct syn_reducer *reducer)
         syn_courier_post(reducer->courier, &last.job);
     syn_courier_close(reducer->courier);
     syn_pool_close(reducer->pool);
-    if (reducer->exchange)
+    if (reducer->exchange && !reducer->is_exchange_lent)
         reducer->exchange_type->close(reducer->exchange);
     for (size_t i = 0; reducer->slots && i < reducer->options.depth; i++)
         close_slot(reducer, &reducer->slots[i]);

@@ -82,7 +82,8 @@ static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slo
 
 static struct syn_cost add_up(const struct syn_reducer *reducer, const struct slot *slot)
 {
-    struct syn_cost cost = {.select_ms = (double)slot->select_ns * 1e-6};
+    struct syn_cost cost = {.select_ms = (double)(slot->select_ns - slot->encode_ns) * 1e-6,
+                            .encode_ms = (double)slot->encode_ns * 1e-6};
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         const struct parcel *parcel = &slot->parcels[i];
         cost.bytes_out += parcel->bytes_out;

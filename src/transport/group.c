@@ -2,6 +2,8 @@
  * used for is in wait.c. */
 #include "transport/transport.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -113,6 +115,15 @@ enum syn_status syn_group_appoint(struct syn_group *group, size_t servers)
                         group->size);
     group->workers = group->size - servers;
     return SYN_OK;
+}
+
+struct syn_member_name syn_group_name(const struct syn_group *group, size_t rank)
+{
+    struct syn_member_name name;
+    bool is_server = rank >= group->workers;
+    uint32_t number = (uint32_t)(is_server ? rank - group->workers : rank);
+    snprintf(name.text, sizeof name.text, "%s %" PRIu32, is_server ? "server" : "worker", number);
+    return name;
 }
 
 const char *syn_group_transport(const struct syn_group *group)

@@ -23,6 +23,13 @@
 #include "base/status.h"
 #include "base/table.h"
 
+/* How long something has been waited for. */
+struct syn_patience {
+    int64_t moved_ns; /* when it began, or when part of it was last done */
+    int64_t quiet_ns; /* the same, or when all we wait for last answered */
+    int64_t asked_ns; /* when they were asked; 0: not since */
+};
+
 /* A send or a receive under way. Plain memory of the caller's, all zero before its first use;
  * must stay in place until it is done. */
 struct syn_request {
@@ -34,9 +41,10 @@ struct syn_request {
         const void *send;
         void *receive;
     } bytes;
-    struct syn_request *next; /* for the transport's own lists */
-    void *handles[2];         /* the transport's own */
-    uint64_t extra[4];        /* the transport's own */
+    struct syn_patience patience; /* with this request alone; see syn_group_wait_any() */
+    struct syn_request *next;     /* for the transport's own lists */
+    void *handles[2];             /* the transport's own */
+    uint64_t extra[4];            /* the transport's own */
 };
 
 /* What workers tell one another beside the data. */
@@ -104,6 +112,12 @@ struct syn_group {
 /* Row number i of the table, or NULL. */
 const struct syn_part *syn_transport_part(size_t i);
 
+/* What a member is called in messages: "worker 2", "server 0". */
+struct syn_member_name {
+    char text[18];
+};
+struct syn_member_name syn_group_name(const struct syn_group *group, size_t rank);
+
 /* For transports: make a membership with that many zeroed bytes of state. Close it with
  * syn_group_close(), which calls the type's close; before the state is ready for that, with
  * syn_group_free().
@@ -133,6 +147,15 @@ enum syn_status syn_group_receive(struct syn_group *group, size_t peer, void *by
  * Whatever was started must be waited for, also after a failure, before its memory is given
  * back. */
 enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requests, size_t count);
+
+/* Wait until one of these is done, and leave the others as they are.
+ *   which  its number; before the call, the number of the one to look at last, so that none is
+ *          passed over for long
+ * Every request has its own patience, counted from its start: a peer that falls silent is found
+ * however busy the others are. Notices are heard in every call. At least one must be active. On
+ * failure as syn_group_wait(). */
+enum syn_status syn_group_wait_any(struct syn_group *group, struct syn_request *requests,
+                                   size_t count, size_t *which);
 
 /* Tell the others that this worker fails, so that nobody waits for it; the group is broken
  * afterwards. Does nothing if it is broken already. */

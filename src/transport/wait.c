@@ -19,13 +19,6 @@
  * time-outs: by then they wait for one another in a circle. */
 #define MOST_TIMEOUTS 10
 
-/* How long one wait has lasted. */
-struct patience {
-    int64_t moved_ns; /* when a request was last done */
-    int64_t quiet_ns; /* the same, or when all we wait for last answered */
-    int64_t asked_ns; /* when they were asked; 0: not since */
-};
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -113,8 +106,8 @@ static enum syn_status believe(struct syn_group *group, const struct syn_notice 
     enum syn_status status = SYN_TIMEOUT;
     if (notice->kind == SYN_NOTICE_FAILED) {
         status = SYN_PEER;
-        snprintf(group->cause, sizeof group->cause, "worker %" PRIu32 " failed: %s", notice->about,
-                 notice->text);
+        snprintf(group->cause, sizeof group->cause, "%s failed: %s",
+                 syn_group_name(group, notice->about).text, notice->text);
     } else {
         snprintf(group->cause, sizeof group->cause, "%s", notice->text);
     }
@@ -164,6 +157,8 @@ static enum syn_status start(struct syn_group *group, struct syn_request *reques
                         group->size, request->is_receive ? "receive from" : "send to",
                         request->peer);
     request->is_active = true;
+    int64_t now_ns = syn_clock_ns();
+    request->patience = (struct syn_patience){.moved_ns = now_ns, .quiet_ns = now_ns};
     enum syn_status status = group->type->start(group, request);
     if (status == SYN_OK)
         return SYN_OK;
@@ -186,22 +181,27 @@ enum syn_status syn_group_receive(struct syn_group *group, size_t peer, void *by
     return start(group, request);
 }
 
+/* Whether it is done, and how much that moved. */
+static enum syn_status test_one(struct syn_group *group, struct syn_request *request)
+{
+    SYN_TRY(group->type->test(group, request));
+    if (!request->is_active && request->is_receive)
+        group->bytes_in += request->count;
+    else if (!request->is_active)
+        group->bytes_out += request->count;
+    return SYN_OK;
+}
+
 /* How many of the requests are still under way. */
 static enum syn_status test_all(struct syn_group *group, struct syn_request *requests, size_t count,
                                 size_t *left)
 {
     *left = 0;
     for (size_t i = 0; i < count; i++) {
-        struct syn_request *request = &requests[i];
-        if (!request->is_active)
+        if (!requests[i].is_active)
             continue;
-        SYN_TRY(group->type->test(group, request));
-        if (request->is_active)
-            ++*left;
-        else if (request->is_receive)
-            group->bytes_in += request->count;
-        else
-            group->bytes_out += request->count;
+        SYN_TRY(test_one(group, &requests[i]));
+        *left += requests[i].is_active;
     }
     return SYN_OK;
 }
@@ -236,7 +236,7 @@ static const struct syn_request *find_silent(const struct syn_group *group,
 
 /* Ask, listen or accuse, if it is time to. */
 static enum syn_status suspect(struct syn_group *group, const struct syn_request *requests,
-                               size_t count, struct patience *patience, int64_t now_ns)
+                               size_t count, struct syn_patience *patience, int64_t now_ns)
 {
     char text[sizeof((struct syn_notice *)NULL)->text];
     if (!patience->asked_ns && now_ns - patience->quiet_ns >= group->timeout_ns) {
@@ -249,9 +249,9 @@ static enum syn_status suspect(struct syn_group *group, const struct syn_request
     const struct syn_request *silent = find_silent(group, requests, count, patience->asked_ns);
     int64_t waited_ms = (now_ns - patience->moved_ns) / MILLISECOND;
     if (silent) {
-        snprintf(text, sizeof text,
-                 "worker %zu stayed silent: worker %zu has waited for it for %" PRId64 " ms",
-                 silent->peer, group->rank, waited_ms);
+        snprintf(text, sizeof text, "%s stayed silent: %s has waited for it for %" PRId64 " ms",
+                 syn_group_name(group, silent->peer).text, syn_group_name(group, group->rank).text,
+                 waited_ms);
         return accuse(group, silent->peer, text);
     }
     patience->quiet_ns = now_ns;
@@ -262,26 +262,30 @@ static enum syn_status suspect(struct syn_group *group, const struct syn_request
     for (size_t i = count; i-- > 0;)
         peer = requests[i].is_active ? requests[i].peer : peer;
     snprintf(text, sizeof text,
-             "workers wait in a circle: worker %zu for worker %zu, which answers, for %" PRId64
-             " ms",
-             group->rank, peer, waited_ms);
+             "workers wait in a circle: %s for %s, which answers, for %" PRId64 " ms",
+             syn_group_name(group, group->rank).text, syn_group_name(group, peer).text, waited_ms);
     return accuse(group, peer, text);
 }
 
-static void rest(struct syn_group *group, const struct patience *patience, int64_t now_ns)
+/* When it is time to suspect again. */
+static int64_t end_of(const struct syn_group *group, const struct syn_patience *patience)
 {
-    int64_t until_ns = patience->asked_ns ? patience->asked_ns + grace_ns(group)
-                                          : patience->quiet_ns + group->timeout_ns;
+    return patience->asked_ns ? patience->asked_ns + grace_ns(group)
+                              : patience->quiet_ns + group->timeout_ns;
+}
+
+static void rest(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
+{
     if (group->type->doze)
         group->type->doze(group, until_ns);
     else
-        syn_group_nap(now_ns - patience->moved_ns);
+        syn_group_nap(waited_ns);
 }
 
 /* Returns when all are done, or when the group is broken. */
 static void wait_all(struct syn_group *group, struct syn_request *requests, size_t count)
 {
-    struct patience patience = {0};
+    struct syn_patience patience = {0};
     size_t left_before = SIZE_MAX;
     while (group->broken == SYN_OK) {
         size_t left;
@@ -294,17 +298,87 @@ static void wait_all(struct syn_group *group, struct syn_request *requests, size
             return;
         int64_t now_ns = syn_clock_ns();
         if (left < left_before)
-            patience = (struct patience){.moved_ns = now_ns, .quiet_ns = now_ns};
+            patience = (struct syn_patience){.moved_ns = now_ns, .quiet_ns = now_ns};
         left_before = left;
         if (hear_all(group) == SYN_OK &&
             suspect(group, requests, count, &patience, now_ns) == SYN_OK)
-            rest(group, &patience, now_ns);
+            rest(group, end_of(group, &patience), now_ns - patience.moved_ns);
     }
 }
 
 enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requests, size_t count)
 {
     wait_all(group, requests, count);
+    if (group->broken == SYN_OK)
+        return SYN_OK;
+    cancel_all(group, requests, count);
+    return again(group);
+}
+
+/* Look for one that is done behind number *which, in a circle; those not looked at stay as they
+ * are. */
+static enum syn_status test_until_done(struct syn_group *group, struct syn_request *requests,
+                                       size_t count, size_t *which, bool *is_found)
+{
+    size_t last = *which % count;
+    for (size_t i = 1; i <= count; i++) {
+        size_t place = (last + i) % count;
+        if (!requests[place].is_active)
+            continue;
+        SYN_TRY(test_one(group, &requests[place]));
+        if (!requests[place].is_active) {
+            *which = place;
+            *is_found = true;
+            break;
+        }
+    }
+    return SYN_OK;
+}
+
+/* Suspect the peer of each request by itself.
+ *   until_ns  when to do so again */
+static enum syn_status suspect_each(struct syn_group *group, struct syn_request *requests,
+                                    size_t count, int64_t now_ns, int64_t *until_ns)
+{
+    *until_ns = INT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (!requests[i].is_active)
+            continue;
+        SYN_TRY(suspect(group, &requests[i], 1, &requests[i].patience, now_ns));
+        *until_ns = least(*until_ns, end_of(group, &requests[i].patience));
+    }
+    return SYN_OK;
+}
+
+/* Returns when one is done, or when the group is broken. */
+static void wait_one(struct syn_group *group, struct syn_request *requests, size_t count,
+                     size_t *which)
+{
+    int64_t began_ns = syn_clock_ns();
+    while (group->broken == SYN_OK && hear_all(group) == SYN_OK) {
+        bool is_found = false;
+        enum syn_status status = test_until_done(group, requests, count, which, &is_found);
+        if (status != SYN_OK)
+            abandon(group, status);
+        if (status != SYN_OK || is_found)
+            return;
+        int64_t now_ns = syn_clock_ns();
+        int64_t until_ns;
+        if (suspect_each(group, requests, count, now_ns, &until_ns) == SYN_OK)
+            rest(group, until_ns, now_ns - began_ns);
+    }
+}
+
+enum syn_status syn_group_wait_any(struct syn_group *group, struct syn_request *requests,
+                                   size_t count, size_t *which)
+{
+    size_t active = 0;
+    for (size_t i = 0; i < count; i++)
+        active += requests[i].is_active;
+    if (active == 0 && group->broken == SYN_OK)
+        return syn_fail(SYN_INVALID, "waiting for one of no requests");
+    if (active > 0)
+        wait_one(group, requests, count, which);
     if (group->broken == SYN_OK)
         return SYN_OK;
     cancel_all(group, requests, count);

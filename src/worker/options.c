@@ -14,6 +14,12 @@ const char *syn_momentum_form_name(size_t i)
     return i < sizeof names / sizeof names[0] ? names[i] : NULL;
 }
 
+const char *syn_pull_values_name(size_t i)
+{
+    static const char *const names[] = {"f32", "f16"};
+    return i < sizeof names / sizeof names[0] ? names[i] : NULL;
+}
+
 static const struct syn_setting rows[] = {
 #define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_worker_options, __VA_ARGS__),
 #include <syncopate/worker_options.def>
@@ -51,18 +57,65 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
     return SYN_OK;
 }
 
-static enum syn_status choose_store(struct syn_worker_options *options)
+/* The store that fits.
+ *   has_servers  whether the group has some */
+static const char *fitting_store(const struct syn_worker_options *options, bool has_servers)
 {
     bool is_delayed = syn_schedule_find(options->schedule)->is_delayed;
     bool is_plain = syn_select_find(options->reducer.select)->is_dense &&
                     syn_value_find(options->reducer.values)->is_exact;
+    if (has_servers)
+        return "servers";
+    return is_delayed && is_plain ? "shards" : "replicas";
+}
+
+/* What only servers can do. */
+static enum syn_status check_without_servers(const struct syn_worker_options *options)
+{
+    if (syn_schedule_find(options->schedule)->is_async)
+        return syn_fail(SYN_INVALID,
+                        "schedule %s needs parameter servers, which apply each gradient by itself",
+                        options->schedule);
+    if (strcmp(options->pull_values, "f32") != 0)
+        return syn_fail(SYN_INVALID, "pull-values %s is for the weights of parameter servers",
+                        options->pull_values);
+    return SYN_OK;
+}
+
+static enum syn_status check_async(const struct syn_worker_options *options)
+{
+    if (syn_schedule_find(options->schedule)->is_async)
+        return SYN_OK;
+    if (options->compensation > 0)
+        return syn_fail(SYN_INVALID, "compensation %g is for schedule async, not %s",
+                        options->compensation, options->schedule);
+    if (options->lag > 0)
+        return syn_fail(SYN_INVALID, "lag %llu is for schedule async, not %s",
+                        (unsigned long long)options->lag, options->schedule);
+    return SYN_OK;
+}
+
+static enum syn_status choose_store(struct syn_worker_options *options, size_t servers)
+{
+    bool is_known = servers != SYN_SERVERS_UNKNOWN;
+    bool is_async = syn_schedule_find(options->schedule)->is_async;
     if (strcmp(options->store, "auto") == 0)
-        options->store = is_delayed && is_plain ? "shards" : "replicas";
+        options->store = fitting_store(options, is_known ? servers > 0 : is_async);
+    bool has_servers = strcmp(options->store, "servers") == 0;
+    if (servers == 0 && has_servers)
+        return syn_fail(SYN_INVALID, "store servers needs a group with servers; it has none");
+    if (is_known && servers > 0 && !has_servers)
+        return syn_fail(SYN_INVALID, "store %s leaves the group's %zu servers without work",
+                        options->store, servers);
+    if (!has_servers)
+        SYN_TRY(check_without_servers(options));
+    SYN_TRY(check_async(options));
     const struct syn_store_type *store = syn_store_find(options->store);
     return store->check ? store->check(options) : SYN_OK;
 }
 
-enum syn_status syn_worker_resolve(struct syn_worker_options *options, double *momentum)
+enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t servers,
+                                   double *momentum)
 {
     SYN_TRY(syn_settings_check(&syn_worker_settings, options));
     SYN_TRY(syn_settings_check(&syn_reducer_settings, &options->reducer));
@@ -73,12 +126,19 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, double *m
     SYN_TRY(syn_reducer_resolve(&options->reducer));
     if (options->send_updates && strcmp(options->reducer.residual, "none") == 0)
         return syn_fail(SYN_INVALID, "send-updates needs a residual to keep the updates in");
-    return choose_store(options);
+    if (syn_schedule_find(options->schedule)->is_async)
+        options->compare_every = 0;
+    return choose_store(options, servers);
 }
 
 enum syn_status syn_worker_check(const struct syn_worker_options *options)
 {
+    return syn_worker_check_servers(options, SYN_SERVERS_UNKNOWN);
+}
+
+enum syn_status syn_worker_check_servers(const struct syn_worker_options *options, size_t servers)
+{
     struct syn_worker_options copy = *options;
     double momentum;
-    return syn_worker_resolve(&copy, &momentum);
+    return syn_worker_resolve(&copy, servers, &momentum);
 }

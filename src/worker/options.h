@@ -5,10 +5,21 @@
 #include <syncopate/worker.h>
 
 /* Check them all and put in what follows from others.
+ *   servers   of the group; SYN_SERVERS_UNKNOWN: there may be some
  *   momentum  the effective one, wherever it is applied */
-enum syn_status syn_worker_resolve(struct syn_worker_options *options, double *momentum);
+#define SYN_SERVERS_UNKNOWN SIZE_MAX
+enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t servers,
+                                   double *momentum);
+
+/* Compare layout, resolved options and first weights with all members of the group, servers
+ * included. */
+enum syn_status syn_worker_agree(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_worker_options *options, const float *weights);
 
 /* "global", "corrected", "none". */
 const char *syn_momentum_form_name(size_t i);
+
+/* "f32", "f16". */
+const char *syn_pull_values_name(size_t i);
 
 #endif

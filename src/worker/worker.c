@@ -47,9 +47,9 @@ static enum syn_status open_local(struct syn_worker *worker, const float *weight
     return SYN_OK;
 }
 
-static enum syn_status compare(struct syn_worker *worker, const float *weights, const char *what)
+static enum syn_status compare(struct syn_worker *worker, const float *weights)
 {
-    struct syn_errand errand = {.kind = SYN_ERRAND_COMPARE, .what = what};
+    struct syn_errand errand = {.kind = SYN_ERRAND_COMPARE, .what = "weights"};
     errand.hash = syn_hash(0, weights, worker->size * sizeof(float));
     return syn_worker_run_errand(worker, &errand);
 }
@@ -64,8 +64,18 @@ static enum syn_status open_parts(struct syn_worker *worker, const struct syn_la
                                     .is_delayed = worker->schedule->is_delayed};
     if (worker->schedule->is_delayed)
         SYN_TRY(open_local(worker, weights));
-    SYN_TRY(worker->store_type->open(&setup, &worker->store));
-    return compare(worker, weights, "first weights");
+    return worker->store_type->open(&setup, &worker->store);
+}
+
+static enum syn_status resolve(struct syn_worker *worker, const struct syn_layout *layout,
+                               const float *weights)
+{
+    struct syn_group *group = worker->group;
+    if (syn_group_rank(group) >= syn_group_size(group))
+        return syn_fail(SYN_INVALID, "%s does not train; it calls syn_worker_serve()",
+                        syn_group_name(group, group->rank).text);
+    SYN_TRY(syn_worker_resolve(&worker->options, syn_group_servers(group), &worker->momentum));
+    return syn_worker_agree(group, layout, &worker->options, weights);
 }
 
 enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout *layout,
@@ -78,7 +88,7 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
         made->group = group;
         made->options = *options;
         made->size = syn_layout_size(layout);
-        status = syn_worker_resolve(&made->options, &made->momentum);
+        status = resolve(made, layout, weights);
     }
     if (status == SYN_OK) {
         made->store_type = syn_store_find(made->options.store);
@@ -159,7 +169,7 @@ static enum syn_status compare_now_and_then(struct syn_worker *worker, const flo
     if (every == 0 || worker->steps - worker->compared < every)
         return SYN_OK;
     worker->compared = worker->steps;
-    return compare(worker, weights, "weights");
+    return compare(worker, weights);
 }
 
 static enum syn_status take(struct syn_worker *worker, const float **weights)

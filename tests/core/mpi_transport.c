@@ -17,10 +17,16 @@ struct scene {
 };
 
 static const struct scene scenes[] = {
-    {"every pair", play_every_pair, 60000, 1}, {"many under way", play_many_under_way, 60000, 1},
-    {"wrong peer", play_wrong_peer, 60000, 1}, {"late chain", play_late_chain, 400, 4},
-    {"too large", play_too_large, 60000, 2},   {"abandon", play_abandon, 60000, 2},
-    {"silent", play_silent, 300, 2},           {"circle", play_circle, 100, 2},
+    {"every pair", play_every_pair, 60000, 1},
+    {"many under way", play_many_under_way, 60000, 1},
+    {"wrong peer", play_wrong_peer, 60000, 1},
+    {"whoever comes", play_whoever_comes, 60000, 1},
+    {"late chain", play_late_chain, 400, 4},
+    {"too large", play_too_large, 60000, 2},
+    {"abandon", play_abandon, 60000, 2},
+    {"silent", play_silent, 300, 2},
+    {"silent among busy", play_silent_among_busy, 300, 3},
+    {"circle", play_circle, 100, 2},
 };
 
 static struct syn_group *join(uint64_t timeout_ms)

@@ -249,3 +249,78 @@ const char *play_late_chain(struct syn_group *group, size_t actor)
     EXPECT(byte == 7);
     return "";
 }
+
+/* Take `most` messages with syn_group_wait_any(), or until the group breaks. */
+static const char *take_whoever_comes(struct syn_group *group, size_t each, size_t most)
+{
+    enum { MOST = 16 };
+    struct syn_request requests[MOST] = {{0}};
+    unsigned char bytes[MOST] = {0};
+    size_t came[MOST] = {0};
+    size_t which = 0;
+    EXPECT(group->size <= MOST);
+    EXPECT(syn_group_wait_any(group, requests, group->size, &which) == SYN_INVALID);
+    for (size_t peer = 1; peer < group->size; peer++)
+        EXPECT(syn_group_receive(group, peer, &bytes[peer], 1, &requests[peer]) == SYN_OK);
+    for (size_t i = 0; i < most; i++) {
+        if (syn_group_wait_any(group, requests, group->size, &which) != SYN_OK)
+            return "broken";
+        EXPECT(which > 0 && which < group->size);
+        EXPECT(!requests[which].is_active && requests[which].count == 1);
+        EXPECT(bytes[which] == (unsigned char)came[which]);
+        if (++came[which] < each)
+            EXPECT(syn_group_receive(group, which, &bytes[which], 1, &requests[which]) == SYN_OK);
+    }
+    return "";
+}
+
+const char *play_whoever_comes(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    enum { EACH = 20 };
+    if (group->rank == 0)
+        return take_whoever_comes(group, EACH, EACH * (group->size - 1));
+    for (unsigned char i = 0; i < EACH; i++) {
+        struct syn_request request;
+        if (i % 5 == 0)
+            sleep_ms((int64_t)group->rank * 3);
+        EXPECT(syn_group_send(group, 0, &i, 1, &request) == SYN_OK);
+        EXPECT(syn_group_wait(group, &request, 1) == SYN_OK);
+    }
+    return "";
+}
+
+/* Send to worker 0 every few milliseconds, for two time-outs or until the group breaks. Small
+ * sends may be done before they arrive, and who never waits hears nothing. */
+static enum syn_status keep_busy(struct syn_group *group)
+{
+    for (int64_t i = 0; i < 2 * group->timeout_ns / 5000000; i++) {
+        unsigned char byte = (unsigned char)i;
+        struct syn_request requests[2] = {{0}};
+        enum syn_status status = syn_group_send(group, 0, &byte, 1, &requests[0]);
+        if (status == SYN_OK)
+            status = syn_group_wait(group, requests, 1);
+        if (status != SYN_OK)
+            return status;
+        sleep_ms(5);
+    }
+    return run_round(group);
+}
+
+const char *play_silent_among_busy(struct syn_group *group, size_t actor)
+{
+    char cause[100];
+    snprintf(cause, sizeof cause, "worker %zu stayed silent", actor);
+    if (group->rank == 0) {
+        const char *end = take_whoever_comes(group, SIZE_MAX, SIZE_MAX);
+        EXPECT(strcmp(end, "broken") == 0);
+        return stays_broken(group, SYN_TIMEOUT, cause);
+    }
+    if (group->rank == actor) {
+        sleep_ms(2 * group->timeout_ns / 1000000 + 200);
+        EXPECT(run_round(group) == SYN_TIMEOUT);
+        return stays_broken(group, SYN_TIMEOUT, cause);
+    }
+    EXPECT(keep_busy(group) == SYN_TIMEOUT);
+    return stays_broken(group, SYN_TIMEOUT, cause);
+}

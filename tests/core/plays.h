@@ -34,4 +34,11 @@ play play_circle;
  * the last of the chain waits longer than that. */
 play play_late_chain;
 
+/* Worker 0 takes messages from all others as they come, several of each. */
+play play_whoever_comes;
+
+/* As play_whoever_comes, with no end, but that actor (not 0) sends nothing: it is named though the
+ * others keep worker 0 busy. */
+play play_silent_among_busy;
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <syncopate/recipe.h>
+#include <syncopate/worker.h>
 
 #include "scenario.h"
 #include "team.h"
@@ -99,8 +100,57 @@ static void a_step_allocates_nothing(void **state)
     }
 }
 
+/* Two workers and a server. Settling is where all meet. */
+static void train_on_a_server(struct syn_group *group, size_t rank, void *context)
+{
+    static const size_t tensors[] = {1500, 500, SIZE_MAX};
+    static const float zeros[SIZE];
+    struct stage *stage = context;
+    struct syn_worker_options options;
+    struct syn_layout *layout;
+    struct syn_worker *worker = NULL;
+    struct syn_rates rates = {.lr = 0.1};
+    float gradient[SIZE];
+    float weights[SIZE];
+    syn_worker_defaults(&options);
+    syn_recipe_apply_worker(stage->recipe, &options);
+    options.warmup = 0;
+    options.reducer.density = 0.05;
+    scenario_layout(tensors, &layout);
+    syn_group_appoint(group, 1);
+    if (rank == 2)
+        stage->status[rank] = syn_worker_serve(group, layout, &options, zeros);
+    else
+        stage->status[rank] = syn_worker_open(group, layout, &options, zeros, &worker);
+    for (size_t i = 0; i < STEPS && worker && stage->status[rank] == SYN_OK; i++) {
+        scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        stage->status[rank] = syn_worker_step(worker, gradient, &rates, weights);
+        if (stage->status[rank] == SYN_OK && (i == 1 || i == STEPS - 1)) {
+            stage->status[rank] = syn_worker_settle(worker, weights);
+            (i == 1 ? stage->after_first : stage->after_last)[rank] = atomic_load(&calls);
+        }
+    }
+    syn_worker_close(worker);
+    syn_layout_free(layout);
+}
+
+static void a_step_on_servers_allocates_nothing(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"ssgd", "od-sgd", "ssd-sgd", "topk", "strom", "asgd"};
+    for (size_t i = 0; i < 6; i++) {
+        struct stage stage = {.recipe = recipes[i]};
+        team_run(WORKERS, 20000, train_on_a_server, &stage);
+        for (int w = 0; w < WORKERS; w++) {
+            assert_int_equal(stage.status[w], SYN_OK);
+            assert_int_equal(stage.after_first[w], stage.after_last[w]);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_allocates_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_allocates_nothing),
+                                       cmocka_unit_test(a_step_on_servers_allocates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,9 +120,52 @@ static void as_many_are_picked_as_the_density_says(void **state)
     assert_int_equal(got.picked, SIZE / 50);
 }
 
+struct links_stage {
+    enum syn_status status[TEAM_MOST];
+    struct syn_links_measure got[TEAM_MOST];
+};
+
+static void measure_links(struct syn_group *group, size_t rank, void *context)
+{
+    struct links_stage *stage = context;
+    stage->status[rank] = syn_measure_links(group, 1000, &stage->got[rank]);
+}
+
+static void all_workers_find_the_same_links(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {2, 3, 4, 5};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct links_stage stage;
+        memset(&stage, 0, sizeof stage);
+        team_run(sizes[i], 20000, measure_links, &stage);
+        for (size_t w = 0; w < sizes[i]; w++) {
+            assert_int_equal(stage.status[w], SYN_OK);
+            assert_memory_equal(&stage.got[w], &stage.got[0], sizeof stage.got[0]);
+        }
+        const struct syn_links_measure *got = &stage.got[0];
+        assert_true(got->latency_ms > 0 && got->worst_latency_ms >= got->latency_ms);
+        assert_true(got->worst_bytes_per_ms > 0 && got->bytes_per_ms >= got->worst_bytes_per_ms);
+        assert_true(got->worst_from < sizes[i] && got->worst_to < sizes[i]);
+        assert_true(got->worst_from != got->worst_to);
+        assert_true(got->together_latency_ms > 0 && got->together_ms > 0);
+    }
+}
+
+static void one_worker_has_no_links(void **state)
+{
+    (void)state;
+    struct links_stage stage;
+    memset(&stage, 0, sizeof stage);
+    team_run(1, 20000, measure_links, &stage);
+    assert_int_equal(stage.status[0], SYN_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_workers_find_the_same_links),
+        cmocka_unit_test(one_worker_has_no_links),
         cmocka_unit_test(every_exchange_sends_what_theory_says),
         cmocka_unit_test(halves_halve_the_bytes_of_theory_too),
         cmocka_unit_test(nothing_is_not_measured),

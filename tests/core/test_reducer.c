@@ -258,6 +258,7 @@ static void vary_steps(struct syn_group *group, size_t rank, void *context)
         holds = holds && ticket.number == i;
         holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
         holds = holds && merged.cost.selected == (k > 0 ? k : 1);
+        holds = holds && merged.cost.select_ms > 0 && merged.cost.encode_ms > 0;
         holds = holds && syn_slot(reducer, i)->parcels[0].in.about.sequence == i;
     }
     static const struct syn_step bad[] = {{0.21, 1}, {-0.1, 1}, {NAN, 1}, {0.1, INFINITY}};
@@ -267,7 +268,7 @@ static void vary_steps(struct syn_group *group, size_t rank, void *context)
     syn_reducer_close(reducer);
 }
 
-static void a_step_may_choose_its_density_up_to_the_most(void **state)
+static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(void **state)
 {
     (void)state;
     struct stage stage = stage_for("topk");
@@ -336,7 +337,7 @@ int main(void)
         cmocka_unit_test(tensors_may_become_ready_in_any_order),
         cmocka_unit_test(a_loaded_reducer_goes_on_to_the_same_bits),
         cmocka_unit_test(a_state_of_impossible_numbers_is_refused),
-        cmocka_unit_test(a_step_may_choose_its_density_up_to_the_most),
+        cmocka_unit_test(a_step_may_choose_its_density_up_to_the_most_and_tells_its_times),
         cmocka_unit_test(a_scale_needs_a_residual),
         cmocka_unit_test(what_cannot_be_combined_is_refused_with_the_reason),
     };

@@ -18,6 +18,7 @@ enum { STEPS = 24 };
 /* A run that is saved after some steps and goes on, and one that begins from what was saved. */
 struct break_in {
     struct syn_worker_options options;
+    size_t servers;
     size_t saved_at;
     struct syn_archive *archives[TEAM_MOST];
     size_t archive_count; /* of the run that was saved; 0: this is that run */
@@ -56,11 +57,15 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
     float gradient[BOWL_SIZE];
     enum syn_status status = scenario_layout(bowl_tensors, &layout);
     if (status == SYN_OK)
-        status = syn_worker_open(group, layout, &own->options, weights, &worker);
+        status = syn_group_appoint(group, own->servers);
+    bool serves = rank >= syn_group_size(group);
     if (status == SYN_OK)
+        status = serves ? syn_worker_serve(group, layout, &own->options, weights)
+                        : syn_worker_open(group, layout, &own->options, weights, &worker);
+    if (status == SYN_OK && !serves)
         status = begin_or_resume(own, worker, rank, syn_group_size(group), weights);
     size_t first = own->archive_count > 0 ? own->saved_at : 0;
-    for (size_t step = first; step < STEPS && status == SYN_OK; step++) {
+    for (size_t step = first; step < STEPS && status == SYN_OK && !serves; step++) {
         /* A falling learning rate, so that a rate remembered wrongly shows. */
         struct syn_rates rates = {.lr = 0.05 / (double)(step + 1)};
         if (step == own->saved_at && own->archive_count == 0) {
@@ -81,16 +86,26 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
 
 static void play_break(struct break_in *own, size_t workers)
 {
-    team_run(workers, 20000, break_member, own);
-    for (size_t i = 0; i < workers; i++)
+    team_run(workers + own->servers, 20000, break_member, own);
+    for (size_t i = 0; i < workers + own->servers; i++)
         if (own->status[i] != SYN_OK)
-            fail_msg("worker %zu of %zu: %s", i, workers, own->cause[i]);
+            fail_msg("member %zu of %zu + %zu: %s", i, workers, own->servers, own->cause[i]);
 }
 
-static void save_run(struct break_in *own, const char *recipe, size_t workers, size_t saved_at)
+/* Whether there is such a run, and it comes to the same bits each time. */
+static bool is_repeatable(const char *recipe, size_t servers)
+{
+    struct syn_worker_options options = bowl_options(recipe);
+    return strcmp(options.schedule, "async") != 0 &&
+           syn_worker_check_servers(&options, servers) == SYN_OK;
+}
+
+static void save_run(struct break_in *own, const char *recipe, size_t servers, size_t workers,
+                     size_t saved_at)
 {
     memset(own, 0, sizeof *own);
     own->options = bowl_options(recipe);
+    own->servers = servers;
     own->saved_at = saved_at;
     for (size_t i = 0; i < workers; i++)
         assert_ok(syn_archive_new(&own->archives[i]));
@@ -103,37 +118,106 @@ static void free_archives(struct break_in *own)
         syn_archive_free(own->archives[i]);
 }
 
-static void a_resumed_run_comes_to_the_same_bits(void **state)
+/* A run with so many servers goes on with another number of them. */
+static void check_resumed(const char *recipe, size_t servers, size_t servers_after, size_t at)
 {
-    (void)state;
     struct break_in *whole = malloc(sizeof *whole);
     struct break_in *resumed = malloc(sizeof *resumed);
-    for (size_t r = 0; syn_recipe_name(r); r++)
-        for (size_t at = 0; at < 12; at += 5) {
-            save_run(whole, syn_recipe_name(r), 3, at);
-            *resumed = *whole;
-            memset(resumed->hash, 0, sizeof resumed->hash);
-            resumed->archive_count = 3;
-            play_break(resumed, 3);
-            for (int i = 0; i < 3; i++)
-                assert_true(resumed->hash[i] == whole->hash[i]);
-            free_archives(whole);
-        }
+    save_run(whole, recipe, servers, 3, at);
+    *resumed = *whole;
+    memset(resumed->hash, 0, sizeof resumed->hash);
+    resumed->archive_count = 3;
+    resumed->servers = servers_after;
+    play_break(resumed, 3);
+    for (int i = 0; i < 3; i++)
+        if (resumed->hash[i] != whole->hash[i])
+            fail_msg("%s, %zu servers, resumed at %zu: other bits", recipe, servers, at);
+    free_archives(whole);
     free(whole);
     free(resumed);
 }
 
-static void another_number_of_workers_loses_nothing(void **state)
+static void a_resumed_run_comes_to_the_same_bits(void **state)
 {
     (void)state;
+    for (size_t r = 0; syn_recipe_name(r); r++)
+        for (size_t at = 0; at < 12 && is_repeatable(syn_recipe_name(r), 0); at += 5)
+            check_resumed(syn_recipe_name(r), 0, 0, at);
+}
+
+static void servers_go_on_to_the_same_bits_also_with_another_number_of_them(void **state)
+{
+    (void)state;
+    static const size_t servers_after[] = {2, 3, 1, 8};
+    for (size_t r = 0; syn_recipe_name(r); r++)
+        for (size_t at = 0; at < 20 && is_repeatable(syn_recipe_name(r), 2); at += 5)
+            check_resumed(syn_recipe_name(r), 2, servers_after[at / 5], at);
+}
+
+/* Of an asynchronous run only the weights that were saved are known. */
+static void asynchronous_servers_go_on_from_the_weights_they_had(void **state)
+{
+    (void)state;
+    struct break_in *whole = malloc(sizeof *whole);
+    struct break_in *resumed = malloc(sizeof *resumed);
+    save_run(whole, "asgd", 2, 3, 10);
+    *resumed = *whole;
+    resumed->archive_count = 3;
+    resumed->servers = 3;
+    play_break(resumed, 3);
+    for (int i = 0; i < 3; i++) {
+        float saved[BOWL_SIZE];
+        assert_ok(syn_archive_copy(whole->archives[i], "store/weights", saved, sizeof saved));
+        assert_memory_equal(resumed->settled[i], saved, sizeof saved);
+    }
+    free_archives(whole);
+    free(whole);
+    free(resumed);
+}
+
+static void a_state_of_another_model_or_that_is_not_finite_is_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"store/weights", "store/optimizer", "store/pulled"};
+    struct break_in *own = malloc(sizeof *own);
+    for (int what = 0; what < 5; what++) {
+        save_run(own, "ssgd", 2, 2, 10);
+        for (size_t i = 0; i < 2; i++) {
+            struct syn_archive *other;
+            assert_ok(syn_archive_new(&other));
+            for (size_t s = 0; syn_archive_section(own->archives[i], s).name; s++) {
+                struct syn_section section = syn_archive_section(own->archives[i], s);
+                float floats[2 * BOWL_SIZE] = {0};
+                bool is_it = strcmp(section.name, names[what % 3]) == 0;
+                assert_true(section.count <= sizeof floats);
+                memcpy(floats, section.bytes, section.count);
+                if (is_it && what >= 3)
+                    floats[BOWL_SIZE / 2] = (float)NAN;
+                size_t less = is_it && what < 3 ? sizeof(float) : 0;
+                assert_ok(syn_archive_add(other, section.name, floats, section.count - less));
+            }
+            syn_archive_free(own->archives[i]);
+            own->archives[i] = other;
+        }
+        own->archive_count = 2;
+        team_run(4, 20000, break_member, own);
+        for (size_t i = 0; i < 2; i++)
+            assert_int_not_equal(own->status[i], SYN_OK);
+        free_archives(own);
+    }
+    free(own);
+}
+
+static void check_regrouped(size_t servers)
+{
     static const size_t changes[][2] = {{4, 2}, {2, 4}, {3, 1}, {1, 3}, {5, 3}, {2, 3}};
     struct break_in *whole = malloc(sizeof *whole);
     struct break_in *regrouped = malloc(sizeof *regrouped);
     for (size_t r = 0; syn_recipe_name(r); r++)
-        for (int c = 0; c < 6; c++) {
+        for (int c = 0; c < 6 && is_repeatable(syn_recipe_name(r), servers); c++) {
             size_t before = changes[c][0];
             size_t after = changes[c][1];
-            save_run(whole, syn_recipe_name(r), before, 10);
+            save_run(whole, syn_recipe_name(r), servers, before, 10);
             struct break_in *same = malloc(sizeof *same);
             *same = *whole;
             same->archive_count = before;
@@ -159,10 +243,20 @@ static void another_number_of_workers_loses_nothing(void **state)
     free(regrouped);
 }
 
+static void another_number_of_workers_loses_nothing(void **state)
+{
+    (void)state;
+    check_regrouped(0);
+    check_regrouped(2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_resumed_run_comes_to_the_same_bits),
+        cmocka_unit_test(servers_go_on_to_the_same_bits_also_with_another_number_of_them),
+        cmocka_unit_test(asynchronous_servers_go_on_from_the_weights_they_had),
+        cmocka_unit_test(a_state_of_another_model_or_that_is_not_finite_is_refused),
         cmocka_unit_test(another_number_of_workers_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

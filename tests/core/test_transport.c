@@ -245,6 +245,23 @@ static void whoever_waits_is_not_silent(void **state)
     on_threads(4, 400, play_late_chain, 0);
 }
 
+static void messages_are_taken_as_they_come(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CREWS; i++) {
+        struct mailbox mailbox = mailbox_for(crews[i]);
+        on_threads(crews[i], LONG_MS, play_whoever_comes, 0);
+        by_mailbox(&mailbox, LONG_MS, play_whoever_comes, 0);
+    }
+}
+
+static void a_silent_thread_is_named_however_busy_the_others_are(void **state)
+{
+    (void)state;
+    on_threads(3, 200, play_silent_among_busy, 2);
+    on_threads(7, 200, play_silent_among_busy, 1);
+}
+
 static void groups_close_in_any_order_without_having_been_used(void **state)
 {
     (void)state;
@@ -402,6 +419,8 @@ int main(void)
         cmocka_unit_test(a_thread_that_gives_up_makes_all_others_fail_with_its_cause),
         cmocka_unit_test(workers_that_wait_in_a_circle_find_out),
         cmocka_unit_test(whoever_waits_is_not_silent),
+        cmocka_unit_test(messages_are_taken_as_they_come),
+        cmocka_unit_test(a_silent_thread_is_named_however_busy_the_others_are),
         cmocka_unit_test(groups_close_in_any_order_without_having_been_used),
         cmocka_unit_test(impossible_groups_are_refused),
         cmocka_unit_test(a_host_brings_every_pair_together),

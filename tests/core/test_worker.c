@@ -172,6 +172,8 @@ static void settling_and_readiness_change_no_bit(void **state)
 {
     (void)state;
     for (size_t r = 0; syn_recipe_name(r); r++) {
+        if (strcmp(syn_recipe_name(r), "asgd") == 0)
+            continue; /* needs servers, and is never the same twice */
         struct run plain = run_of(syn_recipe_name(r));
         struct run settled = plain;
         struct run by_tensor = plain;

@@ -37,9 +37,13 @@ struct syn_train_options {
     struct syn_worker_options worker; /* syn_worker_settings; in it, syn_optimizer_settings and
                                         * syn_reducer_settings */
     struct syn_group_options group;   /* syn_group_settings */
+    char advice[SYN_TEXT_BYTES];      /* algo auto: what it found, for settings.json; set by it */
 };
 
 extern const struct syn_settings_table syn_train_settings;
+
+/* Name of method number i, or NULL past the last: the recipes, and auto. */
+const char *syn_train_algo_name(size_t i);
 
 /* Name of learning-rate schedule number i, or NULL past the last. */
 const char *syn_lr_schedule_name(size_t i);
@@ -56,8 +60,15 @@ const char *syn_train_preset(const char *model);
  * SYN_INVALID, options unchanged. */
 enum syn_status syn_train_defaults(const char *model, struct syn_train_options *options);
 
-/* Set what the method of options->algo needs, over what options hold. */
+/* Set what the method of options->algo needs, over what options hold; nothing for auto, which is
+ * chosen when the workers have met. */
 enum syn_status syn_train_apply_algo(struct syn_train_options *options);
+
+/* Set all that a run was started with, from its latest checkpoint that can be read, and to go on
+ * with it in the same directory (resume, out). No checkpoint there: SYN_INVALID; none that can be
+ * read: SYN_FORMAT; options are unchanged then.
+ *   directory  of the run */
+enum syn_status syn_train_recall(const char *directory, struct syn_train_options *options);
 
 /* The learning rate of a step.
  *   step             from 0 to steps - 1
@@ -97,8 +108,10 @@ struct syn_train_summary {
     const char *data;
     size_t params;
     uint64_t workers;
+    uint64_t servers;
     uint64_t threads;
     uint64_t batch;
+    uint64_t accumulate;
     uint64_t steps;
     double epochs;
     double seconds;        /* from the first step to the end, with evaluations */
@@ -111,6 +124,8 @@ struct syn_train_summary {
     double bytes_out_per_step; /* of the worker that sent most; likewise in */
     double bytes_in_per_step;
     double ratio_to_dense; /* what a ring all-reduce of the whole gradient would send, over that */
+    double staleness_mean; /* updates that came between a gradient and its use; NAN: no servers */
+    uint64_t staleness_max;
     uint64_t weights_hash; /* equal for equal weights */
     bool on_text;
     bool is_first;            /* this was worker 0, which speaks for all */
@@ -119,11 +134,12 @@ struct syn_train_summary {
 };
 
 /* Train, blocking until the end.
- *   options  contradictory settings, a model that does not fit the data, an unusable directory:
- *            SYN_INVALID before anything is written
+ *   options  contradictory settings, a model that does not fit the data, an unusable directory,
+ *            settings that contradict the run to resume: SYN_INVALID before anything is written
  *   watch    may be NULL; called on this thread
  *   summary  written on success, and a run that was told to stop is a success
- * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor. */
+ * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor; earlier
+ * checkpoints stay. One that cannot be written is logged as a warning, and training goes on. */
 enum syn_status syn_train(const struct syn_train_options *options,
                           const struct syn_train_watch *watch, struct syn_train_summary *summary);
 

@@ -1,0 +1,93 @@
+/* syncopate advise: which method to use here, before a run is begun. */
+#include <stdio.h>
+
+#include <syncopate/engine/advise.h>
+
+#include "command.h"
+
+struct show_options {
+    bool json;
+};
+
+static const struct syn_setting show_rows[] = {
+    SYN_SETTING_ROW(struct show_options, SWITCH, json, "off", 0, 1, NULL, "one JSON object"),
+};
+static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
+
+static void print_json(const struct syn_advice *advice)
+{
+    char text[4096];
+    syn_advice_json(advice, text, sizeof text);
+    puts(text);
+}
+
+static void print_measured(const struct syn_advice *advice)
+{
+    const struct syn_links_measure *links = &advice->links;
+    double bytes = 4 * (double)advice->params / (double)advice->workers;
+    printf("%zu workers, %zu parameters\n", advice->workers, advice->params);
+    printf(
+        "  a pair of workers: %.3f ms and %.0f Mbit/s; slowest %.3f ms, and %.0f Mbit/s from %zu "
+        "to %zu\n",
+        links->latency_ms, links->bytes_per_ms / 125, links->worst_latency_ms,
+        links->worst_bytes_per_ms / 125, links->worst_from, links->worst_to);
+    printf("  all at once: %.3f ms and %.0f Mbit/s each\n", links->together_latency_ms,
+           bytes / (links->together_ms - links->together_latency_ms) / 125);
+    printf("  a step without exchange: %.1f ms, alone %.1f ms, until the slowest is done %.1f ms\n",
+           advice->compute_ms, advice->alone_ms, advice->together_ms);
+    printf("  selection and coding: %.2f ms\n\n", advice->select_ms);
+}
+
+static void print_words(const struct syn_advice *advice)
+{
+    print_measured(advice);
+    printf("%-14s %14s %20s %18s\n", "method", "ms/step", "of computing alone", "KB sent by each");
+    for (size_t i = 0; i < advice->count; i++) {
+        const struct syn_advice_row *row = &advice->rows[i];
+        printf("%-14s %14.1f %18.0f %% %18.1f%s\n", row->name, row->step_ms,
+               100 * advice->compute_ms / row->step_ms, row->bytes_out / 1000,
+               i == advice->best ? "  <-" : "");
+    }
+    printf("\n%s%s\n", advice->is_dense_fine ? "DO NOT COMPRESS: " : "", advice->verdict);
+}
+
+/* As train reads them: over what the model is usually trained with. */
+static enum syn_status read_options(const struct command *self, int argc, char **argv,
+                                    struct syn_train_options *options, struct show_options *show,
+                                    struct flags *flags)
+{
+    const struct flag_set sets[] = {
+        {&syn_train_settings, options},           {&syn_reducer_settings, &options->worker.reducer},
+        {&syn_worker_settings, &options->worker}, {&syn_group_settings, &options->group},
+        {&syn_data_settings, &options->data},     {&show_settings, show}};
+    size_t count = sizeof sets / sizeof sets[0];
+    enum syn_status status = flags_parse(self, sets, count, argc, argv, flags);
+    if (status != SYN_OK || flags->wants_help)
+        return status;
+    if (flags->word_count > 0) {
+        usage_error("\"%.64s\" is not a flag; see syncopate advise --help", flags->words[0]);
+        return SYN_INVALID;
+    }
+    status = syn_train_defaults(options->model, options);
+    return status == SYN_OK ? flags_read(self, sets, count, argc, argv, flags) : status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct syn_train_options options;
+    struct show_options show;
+    struct syn_advice advice;
+    struct flags flags;
+    enum syn_status status = read_options(self, argc, argv, &options, &show, &flags);
+    if (status != SYN_OK || flags.wants_help)
+        return exit_code(status);
+    status = syn_advise(&options, &advice);
+    if (status == SYN_OK && advice.is_first && show.json)
+        print_json(&advice);
+    else if (status == SYN_OK && advice.is_first)
+        print_words(&advice);
+    return exit_code(status);
+}
+
+const struct command command_advise = {"advise", "which method to use on this network",
+                                       "[--model M] [--batch B] [--workers P] ...", run};

@@ -1,0 +1,73 @@
+/* syncopate report: runs side by side, on one page that needs nothing but a browser.
+ *
+ * The page holds its data and draws them itself; here they are only checked and put in. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "report/file.h"
+#include "report/page.h"
+#include "report/serve.h"
+
+struct options {
+    char output[SYN_TEXT_BYTES];
+    bool follow;
+    uint64_t port;
+};
+
+static const struct syn_setting rows[] = {
+    SYN_SETTING_ROW(struct options, TEXT, output, "report.html", 0, 0, NULL,
+                    "the file to write; also -o"),
+    SYN_SETTING_ROW(struct options, SWITCH, follow, "off", 0, 1, NULL,
+                    "serve the page on 127.0.0.1 instead; it keeps up with the runs"),
+    SYN_SETTING_ROW(struct options, COUNT, port, "0", 0, 65535, NULL,
+                    "for --follow; 0: any that is free"),
+};
+static const struct syn_settings_table table = {"Report", rows, sizeof rows / sizeof rows[0]};
+
+/* Every other flag has a long name only; this one everybody types. */
+static void spell_out(int argc, char **argv)
+{
+    static char output[] = "--output";
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "-o") == 0)
+            argv[i] = output;
+}
+
+static enum syn_status write_page(const struct text *data, const char *path)
+{
+    struct text page = {0};
+    enum syn_status status = page_add(data, &page);
+    if (status == SYN_OK)
+        status = file_write(path, &page);
+    text_free(&page);
+    if (status == SYN_OK)
+        printf("%s\n", path);
+    return status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct options options;
+    struct flags flags;
+    struct text data = {0};
+    const struct flag_set sets[] = {{&table, &options}};
+    spell_out(argc, argv);
+    enum syn_status status = flags_parse(self, sets, 1, argc, argv, &flags);
+    if (status != SYN_OK || flags.wants_help)
+        return exit_code(status);
+    if (flags.word_count == 0)
+        return usage_error("report needs the folder of a run, such as runs/lenet-mnist-1");
+    if (options.output[0] == '\0')
+        return usage_error("--output: expected the name of a file");
+    status = page_add_data(flags.words, flags.word_count, options.follow, &data);
+    if (status == SYN_OK && options.follow)
+        status = serve(flags.words, flags.word_count, (uint16_t)options.port);
+    else if (status == SYN_OK)
+        status = write_page(&data, options.output);
+    text_free(&data);
+    return exit_code(status);
+}
+
+const struct command command_report = {"report", "runs side by side, on one page for a browser",
+                                       "RUN... [-o report.html] | --follow RUN...", run};

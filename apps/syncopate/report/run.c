@@ -1,0 +1,157 @@
+/* Settings, summary and lines are checked and then copied as they are: the page reads the very
+ * digits that the run has written. A line that is not whole is where a killed run ended; nothing
+ * behind it is trusted. */
+#include "run.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <syncopate/report.h>
+
+#include "file.h"
+#include "json.h"
+#include "simulation.h"
+
+#define MOST_OBJECT  ((size_t)1 << 20)
+#define MOST_METRICS ((size_t)64 << 20)
+#define MOST_FIGURES ((size_t)16 << 20)
+
+static enum syn_status join(const char *folder, const char *name, char path[PATH_MAX])
+{
+    if (snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX)
+        return syn_report(SYN_INVALID, "%.64s...: the name is too long", folder);
+    return SYN_OK;
+}
+
+static bool is_object(const char *bytes, size_t count, struct json *object)
+{
+    return json_read(bytes, count, object) && json_kind(*object) == JSON_OBJECT;
+}
+
+/* Add the object that is all of a file. */
+static enum syn_status add_object(const char *path, struct text *text)
+{
+    struct text bytes = {0};
+    struct json object;
+    enum syn_status status = file_read(path, MOST_OBJECT, &bytes);
+    if (status == SYN_OK && !is_object(bytes.bytes, bytes.length, &object))
+        status = syn_report(SYN_INVALID, "%s is not a JSON object", path);
+    if (status == SYN_OK)
+        text_add_json(text, object.at, (size_t)(object.end - object.at));
+    text_free(&bytes);
+    return status;
+}
+
+/* Add whole lines as an array; returns whether something that is none follows them. */
+static bool add_lines(const struct text *bytes, struct text *text)
+{
+    const char *at = bytes->bytes;
+    text_put(text, "[");
+    if (bytes->length == 0)
+        return false;
+    const char *end = at + bytes->length;
+    for (const char *begin = at; at < end; at++) {
+        struct json object;
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!is_object(at, (size_t)((stop ? stop : end) - at), &object))
+            return true;
+        text_put(text, at > begin ? ",\n" : "\n");
+        text_add_json(text, object.at, (size_t)(object.end - object.at));
+        if (!stop)
+            return false;
+        at = stop;
+    }
+    return false;
+}
+
+static enum syn_status add_metrics(const char *folder, struct text *text)
+{
+    char path[PATH_MAX];
+    struct text bytes = {0};
+    enum syn_status status = join(folder, "metrics.jsonl", path);
+    if (status == SYN_OK && access(path, F_OK) == 0)
+        status = file_read(path, MOST_METRICS, &bytes);
+    text_put(text, ", \"metrics\": ");
+    bool is_cut = add_lines(&bytes, text);
+    text_put(text, is_cut ? "], \"cut\": true" : "], \"cut\": false");
+    text_free(&bytes);
+    return status;
+}
+
+/* Null if there is none: the run has not ended. */
+static enum syn_status add_summary(const char *folder, struct text *text)
+{
+    char path[PATH_MAX];
+    enum syn_status status = join(folder, "summary.json", path);
+    text_put(text, ", \"summary\": ");
+    if (status == SYN_OK && access(path, F_OK) == 0)
+        return add_object(path, text);
+    text_put(text, "null");
+    return status;
+}
+
+static enum syn_status add_settings(const char *folder, struct text *text)
+{
+    char path[PATH_MAX];
+    enum syn_status status = join(folder, "settings.json", path);
+    if (status == SYN_OK && access(path, F_OK) != 0)
+        return syn_report(SYN_INVALID, "%s is no run: it has no settings.json", folder);
+    text_put(text, ", \"settings\": ");
+    return status == SYN_OK ? add_object(path, text) : status;
+}
+
+static enum syn_status add_run(const char *folder, struct text *text)
+{
+    enum syn_status status = add_settings(folder, text);
+    if (status == SYN_OK)
+        status = add_metrics(folder, text);
+    return status == SYN_OK ? add_summary(folder, text) : status;
+}
+
+static enum syn_status add_simulation(const char *path, struct text *text)
+{
+    struct text bytes = {0};
+    struct json object;
+    enum syn_status status = file_read(path, MOST_FIGURES, &bytes);
+    if (status == SYN_OK && !is_object(bytes.bytes, bytes.length, &object))
+        status =
+            syn_report(SYN_INVALID, "%s is neither the folder of a run nor a JSON object", path);
+    if (status == SYN_OK)
+        status = simulation_check(path, object);
+    if (status == SYN_OK) {
+        text_put(text, ", \"simulation\": ");
+        text_add_json(text, object.at, (size_t)(object.end - object.at));
+    }
+    text_free(&bytes);
+    return status;
+}
+
+/* One word of the command line. */
+static enum syn_status add_path(const char *path, struct text *text)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return syn_report(SYN_INVALID, "no run is called \"%s\"", path);
+    text_put(text, "{\"path\": ");
+    text_add_quoted(text, path);
+    enum syn_status status =
+        S_ISDIR(about.st_mode) ? add_run(path, text) : add_simulation(path, text);
+    text_put(text, "}");
+    return status;
+}
+
+enum syn_status runs_read(const char *const *paths, size_t count, struct text *text)
+{
+    text_put(text, "[");
+    for (size_t i = 0; i < count; i++) {
+        text_put(text, i > 0 ? ",\n" : "");
+        enum syn_status status = add_path(paths[i], text);
+        if (status != SYN_OK)
+            return status;
+    }
+    text_put(text, "]");
+    return text_check(text);
+}

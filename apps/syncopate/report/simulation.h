@@ -1,0 +1,13 @@
+/* The form of a simulation's results. */
+#ifndef SYN_APP_REPORT_SIMULATION_H
+#define SYN_APP_REPORT_SIMULATION_H
+
+#include <syncopate/status.h>
+
+#include "json.h"
+
+/* Whether an object of json_read() has the form of docs/report.md; else SYN_INVALID with the place.
+ *   path  of its file, for the message */
+enum syn_status simulation_check(const char *path, struct json object);
+
+#endif

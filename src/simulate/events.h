@@ -1,0 +1,46 @@
+/* What is going to happen, in the order of time: the clock of a simulation. */
+#ifndef SYN_SIMULATE_EVENTS_H
+#define SYN_SIMULATE_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum syn_event_kind {
+    SYN_EVENT_COMPUTED, /* `to` has its gradient */
+    SYN_EVENT_POSTED,   /* `to` has selected and coded; its exchange begins */
+    SYN_EVENT_LEAVES,   /* the next message of `from`'s round may use its link */
+    SYN_EVENT_ARRIVES,  /* the head of a message is at `to`'s link */
+    SYN_EVENT_DELIVERED,
+    SYN_EVENT_ROUND_DONE, /* `to` has sent, received and merged all of its round */
+    SYN_EVENT_SERVED      /* server `from` has worked off a push of worker `to` */
+};
+
+struct syn_event {
+    double ms;
+    uint64_t order; /* of events at the same time: first come, first served */
+    double bytes;   /* of a message */
+    uint32_t from;
+    uint32_t to;
+    enum syn_event_kind kind;
+};
+
+struct syn_events {
+    struct syn_event *heap;
+    size_t count;
+    size_t room;
+    uint64_t order;
+    bool is_short_of_memory; /* an event was lost; the simulation is void */
+};
+
+/* Add an event; its order is set here. */
+void syn_events_add(struct syn_events *events, struct syn_event event);
+
+/* Take out the earliest; false if there is none. */
+bool syn_events_next(struct syn_events *events, struct syn_event *event);
+
+void syn_events_free(struct syn_events *events);
+
+#endif

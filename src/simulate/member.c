@@ -1,0 +1,104 @@
+/* A member plays one round after the other. Its messages of a round leave one behind the other, and
+ * only the next of them is known to the clock: P workers that send to all others at once would
+ * otherwise fill it with P * P events. A message may come before its receiver has got as far as
+ * waiting for it; a balance for each pair of members keeps count. */
+#include "simulate/member.h"
+
+static size_t peer_number(const struct syn_scene *scene, struct syn_peers peers, size_t i)
+{
+    size_t workers = scene->cluster->workers;
+    bool are_workers = peers.first < workers;
+    size_t peer = peers.first + i;
+    if (peer >= (are_workers ? workers : scene->count))
+        peer -= are_workers ? workers : scene->cluster->servers;
+    return peer;
+}
+
+static void send_next(struct syn_scene *scene, size_t number, double now_ms)
+{
+    struct syn_member *member = &scene->members[number];
+    struct syn_round *round = &member->round;
+    size_t to = peer_number(scene, round->send, member->sent++);
+    member->bytes_out += round->bytes;
+    member->sent_ms =
+        syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, round->bytes);
+    if (member->sent < round->send.count)
+        syn_events_add(&scene->events, (struct syn_event){.ms = member->sent_ms,
+                                                          .kind = SYN_EVENT_LEAVES,
+                                                          .from = (uint32_t)number});
+}
+
+/* Once everything of the round has left and come. */
+static void finish_round(struct syn_scene *scene, size_t number, double now_ms)
+{
+    const struct syn_member *member = &scene->members[number];
+    if (member->missing > 0 || member->sent < member->round.send.count)
+        return;
+    double end_ms = now_ms > member->sent_ms ? now_ms : member->sent_ms;
+    syn_events_add(&scene->events, (struct syn_event){.ms = end_ms + member->round.work_ms,
+                                                      .kind = SYN_EVENT_ROUND_DONE,
+                                                      .to = (uint32_t)number});
+}
+
+static bool begin_round(struct syn_scene *scene, size_t number, double now_ms)
+{
+    struct syn_member *member = &scene->members[number];
+    const struct syn_traffic *traffic = scene->traffic;
+    bool pulls = member->exchanges % traffic->pull_every == traffic->pull_every - 1;
+    struct syn_talk talk = {.workers = scene->cluster->workers,
+                            .servers = scene->cluster->servers,
+                            .pulls = pulls,
+                            .bytes = traffic->bytes,
+                            .pull_bytes = traffic->pull_bytes,
+                            .merge_ms = traffic->merge_ms};
+    member->round = (struct syn_round){.bytes = 0};
+    if (!scene->pattern->round(&talk, number, member->round_number, &member->round))
+        return false;
+    member->missing = 0;
+    member->sent = 0;
+    member->sent_ms = now_ms;
+    for (size_t i = 0; i < member->round.receive.count; i++) {
+        size_t from = peer_number(scene, member->round.receive, i);
+        member->missing += --scene->balance[number * scene->count + from] < 0;
+    }
+    if (member->round.send.count > 0)
+        send_next(scene, number, now_ms);
+    finish_round(scene, number, now_ms);
+    return true;
+}
+
+/* An exchange without any round is over at once, by way of the clock like all others. */
+void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms)
+{
+    scene->members[member].round_number = 0;
+    scene->members[member].is_exchanging = true;
+    if (!begin_round(scene, member, now_ms))
+        syn_events_add(
+            &scene->events,
+            (struct syn_event){.ms = now_ms, .kind = SYN_EVENT_ROUND_DONE, .to = (uint32_t)member});
+}
+
+void syn_member_leave(struct syn_scene *scene, const struct syn_event *event)
+{
+    send_next(scene, event->from, event->ms);
+    finish_round(scene, event->from, event->ms);
+}
+
+void syn_member_deliver(struct syn_scene *scene, const struct syn_event *event)
+{
+    if (++scene->balance[event->to * scene->count + event->from] > 0)
+        return;
+    scene->members[event->to].missing--;
+    finish_round(scene, event->to, event->ms);
+}
+
+void syn_member_go_on(struct syn_scene *scene, const struct syn_event *event, bool *has_ended)
+{
+    struct syn_member *member = &scene->members[event->to];
+    member->round_number++;
+    *has_ended = !begin_round(scene, event->to, event->ms);
+    if (*has_ended) {
+        member->exchanges++;
+        member->is_exchanging = false;
+    }
+}

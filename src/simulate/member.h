@@ -1,0 +1,49 @@
+/* The members of a simulated cluster, and how they go through the rounds of an exchange. */
+#ifndef SYN_SIMULATE_MEMBER_H
+#define SYN_SIMULATE_MEMBER_H
+
+#include <syncopate/random.h>
+#include <syncopate/simulate.h>
+
+#include "simulate/network.h"
+#include "simulate/pattern.h"
+
+struct syn_member {
+    struct syn_random random;
+    struct syn_round round; /* under way */
+    size_t round_number;
+    size_t sent;           /* messages of the round that have left or are leaving */
+    size_t missing;        /* messages of the round that have not come */
+    double sent_ms;        /* when the last of the round's messages will have left */
+    uint64_t exchanges;    /* ended */
+    uint64_t steps;        /* gradients computed */
+    double step_ms;        /* when the last of `steps` was handed over */
+    double server_free_ms; /* asynchronous servers: when their work will be done */
+    double bytes_out;
+    bool is_exchanging;
+    bool is_waiting; /* the worker wants the exchange under way to end */
+};
+
+/* A simulation under way. */
+struct syn_scene {
+    const struct syn_cluster *cluster;
+    const struct syn_traffic *traffic;
+    const struct syn_pattern_type *pattern;
+    struct syn_events events;
+    struct syn_network network;
+    size_t count;               /* members: workers, then servers */
+    struct syn_member *members; /* [count] */
+    int16_t *balance;           /* [count][count] messages that came from a peer before they were
+                                 * waited for; -1: one is waited for */
+};
+
+/* Begin the member's next exchange. */
+void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms);
+
+/* Deal with the events of messages: LEAVES, DELIVERED and ROUND_DONE.
+ *   has_ended  set if that was the last round of the member's exchange */
+void syn_member_leave(struct syn_scene *scene, const struct syn_event *event);
+void syn_member_deliver(struct syn_scene *scene, const struct syn_event *event);
+void syn_member_go_on(struct syn_scene *scene, const struct syn_event *event, bool *has_ended);
+
+#endif

@@ -1,0 +1,88 @@
+/* From a worker's options to what it sends. The sizes are those of src/codec, but for the heads of
+ * packets; the work is what `syncopate bench` measures, for each value. */
+#include <syncopate/simulate.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "codec/codec.h"
+#include "exchange/exchange.h"
+#include "schedule/schedule.h"
+#include "select/select.h"
+#include "worker/options.h"
+
+#define SELECT_NS 0.6  /* a parameter */
+#define MERGE_NS  10.0 /* an entry of a list */
+#define ADD_NS    0.5  /* a value of a dense array */
+
+/* Bits that an index of a sorted list costs at that density: the entropy, which Rice codes come
+ * close to. */
+static double bits_per_index(double density)
+{
+    if (density >= 1)
+        return 0;
+    return -log2(density) - (1 - density) / density * log2(1 - density);
+}
+
+static double bits_per_value(const char *values)
+{
+    double whole = 1 << 16;
+    return 8 * (double)syn_value_find(values)->measure((size_t)whole) / whole;
+}
+
+static void describe_list(const struct syn_reducer_options *reducer, double params,
+                          struct syn_traffic *traffic)
+{
+    double entries = fmax(1, floor(reducer->density * params));
+    double bits = bits_per_value(reducer->values) + bits_per_index(entries / params);
+    traffic->bytes = entries * bits / 8;
+    traffic->select_ms = SELECT_NS * params * 1e-6;
+    traffic->merge_ms = MERGE_NS * entries * 1e-6;
+}
+
+static void describe_array(const struct syn_reducer_options *reducer, double params,
+                           struct syn_traffic *traffic)
+{
+    traffic->bytes = params * bits_per_value(reducer->values) / 8;
+    traffic->select_ms = 0;
+    traffic->merge_ms = ADD_NS * params * 1e-6;
+}
+
+static uint64_t pull_every(const struct syn_worker_options *options, bool is_dense, size_t servers)
+{
+    bool is_replicated = servers == 0 && (!is_dense || strcmp(options->store, "replicas") == 0);
+    return strcmp(options->schedule, "ssd") == 0 && !is_replicated ? options->delay : 1;
+}
+
+enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t params,
+                               size_t servers, struct syn_traffic *traffic)
+{
+    struct syn_worker_options resolved = *options;
+    double momentum;
+    SYN_TRY(syn_worker_resolve(&resolved, servers, &momentum));
+    const struct syn_reducer_options *reducer = &resolved.reducer;
+    bool is_dense = syn_select_find(reducer->select)->is_dense;
+    bool is_async = strcmp(resolved.schedule, "async") == 0;
+    bool is_delayed = syn_schedule_find(resolved.schedule)->is_delayed && !resolved.blocking_pull;
+    if (params == 0)
+        return syn_fail(SYN_INVALID, "a model of 0 parameters");
+    if (is_async && servers == 0)
+        return syn_fail(SYN_INVALID, "schedule async needs parameter servers; got 0");
+    if (servers > 0 && syn_exchange_find(reducer->exchange)->merges_on_the_way)
+        return syn_fail(SYN_INVALID, "exchange %s merges lists between workers, not on servers",
+                        reducer->exchange);
+    struct syn_traffic made = {
+        .pattern = servers ? "servers" : reducer->exchange,
+        .timing = is_async     ? SYN_TIMING_ASYNC
+                  : is_delayed ? SYN_TIMING_DELAYED
+                               : SYN_TIMING_SYNC,
+        .pull_every = pull_every(&resolved, is_dense, servers),
+        .pull_bytes = 4 * (double)params,
+    };
+    if (is_dense)
+        describe_array(reducer, (double)params, &made);
+    else
+        describe_list(reducer, (double)params, &made);
+    *traffic = made;
+    return SYN_OK;
+}

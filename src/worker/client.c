@@ -1,0 +1,418 @@
+/* A bucket is cut by shards, and each server gets its part as one message; answers are waited for
+ * together. Selection was over the whole bucket, and rounding is entry by entry, so that neither
+ * knows how many servers there are.
+ *
+ * Everything that sends runs on the communication thread. A note belongs to the training thread
+ * until its step begins and again when it is done; in between to the communication thread. */
+#include "worker/client.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "optim/optim.h"
+#include "worker/mail.h"
+#include "worker/pushes.h"
+
+/* Between this worker and one server. */
+struct box {
+    struct syn_chunk shard;
+    uint8_t *out;
+    uint8_t *in;
+    size_t in_room;
+};
+
+struct note {
+    double lr;
+    bool pulls;
+    uint64_t staleness; /* set with the answer */
+};
+
+struct syn_client {
+    struct syn_group *group;
+    struct syn_layout *layout; /* for the names of tensors */
+    struct syn_mail_form form;
+    size_t size;
+    size_t servers;
+    size_t rows;
+    struct box *boxes;            /* [servers] */
+    struct syn_request *requests; /* [2 * servers]: sends, then receives */
+    struct syn_list part;         /* of a list, that lies in a shard */
+    float *pulled;                /* [size] */
+    struct note notes[SYN_MOST_WINDOW];
+    size_t window;
+    size_t running; /* the note of the step under way */
+    uint32_t steps; /* sent */
+};
+
+void syn_client_close(struct syn_client *client)
+{
+    if (!client)
+        return;
+    for (size_t i = 0; client->boxes && i < client->servers; i++) {
+        free(client->boxes[i].out);
+        free(client->boxes[i].in);
+    }
+    free(client->boxes);
+    free(client->requests);
+    free(client->pulled);
+    syn_list_close(&client->part);
+    syn_layout_free(client->layout);
+    free(client);
+}
+
+static enum syn_status allocate(struct syn_client *client, const struct syn_store_setup *setup)
+{
+    client->group = setup->group;
+    client->size = syn_layout_size(setup->layout);
+    client->servers = syn_group_servers(setup->group);
+    client->rows = 1 + syn_optimizer_memories(&setup->options->optimizer);
+    client->window = (size_t)setup->options->window;
+    client->form = syn_mail_form_of(setup->options, client->size);
+    SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
+    SYN_TRY(syn_allocate(client->servers, sizeof *client->boxes, &client->boxes));
+    SYN_TRY(syn_allocate(2 * client->servers, sizeof *client->requests, &client->requests));
+    SYN_TRY(syn_allocate(client->size, sizeof(float), &client->pulled));
+    for (size_t i = 0; i < client->servers; i++) {
+        struct box *box = &client->boxes[i];
+        box->shard = syn_mail_shard(setup->group, client->size, i);
+        box->in_room = syn_mail_answer_room(box->shard.count);
+        SYN_TRY(syn_allocate(1, syn_mail_push_room(&client->form, box->shard.count), &box->out));
+        SYN_TRY(syn_allocate(1, box->in_room, &box->in));
+    }
+    return syn_list_open(&client->part, client->form.is_dense ? 0 : client->form.limit);
+}
+
+enum syn_status syn_client_open(const struct syn_store_setup *setup, struct syn_client **client)
+{
+    struct syn_client *made;
+    SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    enum syn_status status = allocate(made, setup);
+    if (status != SYN_OK) {
+        syn_client_close(made);
+        return status;
+    }
+    *client = made;
+    return SYN_OK;
+}
+
+void syn_client_note(struct syn_client *client, size_t place, double lr, bool pulls)
+{
+    client->notes[place] = (struct note){.lr = lr, .pulls = pulls};
+}
+
+bool syn_client_recall(const struct syn_client *client, size_t place, uint64_t *staleness)
+{
+    *staleness = client->notes[place].staleness;
+    return client->notes[place].pulls;
+}
+
+void syn_client_recall_pulled(struct syn_client *client, const float *weights)
+{
+    memcpy(client->pulled, weights, client->size * sizeof *weights);
+}
+
+size_t syn_client_rows(const struct syn_client *client)
+{
+    return client->rows;
+}
+
+const float *syn_client_pulled(const struct syn_client *client)
+{
+    return client->pulled;
+}
+
+/* The entries of the bucket that lie in a shard, counted from the bucket's first. */
+static struct syn_chunk overlap(const struct syn_contribution *in, struct syn_chunk shard)
+{
+    size_t end = in->first + in->about.size;
+    size_t shard_end = shard.first + shard.count;
+    size_t from = shard.first > in->first ? shard.first : in->first;
+    size_t to = shard_end < end ? shard_end : end;
+    return from < to ? (struct syn_chunk){from - in->first, to - from} : (struct syn_chunk){0, 0};
+}
+
+/* Write floats or halves; what rounding takes away is dropped. Returns the bytes. */
+static size_t write_dense(const struct syn_client *client, const struct syn_contribution *in,
+                          struct syn_outcome *out, struct syn_chunk part, uint8_t *bytes)
+{
+    const float *x = in->dense + part.first;
+    if (client->form.values->is_exact) {
+        memcpy(bytes, x, part.count * sizeof *x);
+        return part.count * sizeof *x;
+    }
+    const struct syn_kernels *kernels = syn_kernels();
+    float *dropped = out->dense_dropped + part.first;
+    uint16_t *half = (uint16_t *)(void *)bytes;
+    kernels->to_half(half, x, part.count);
+    kernels->from_half(dropped, half, part.count);
+    for (size_t i = 0; i < part.count; i++)
+        dropped[i] = x[i] - dropped[i];
+    return part.count * sizeof *half;
+}
+
+/* The number of the list's first entry that is not below index. */
+static size_t find(const struct syn_list *list, size_t index)
+{
+    size_t low = 0;
+    size_t high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->index[middle] < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Write the part of the list as a packet of its own. Its values have been rounded, and being
+ * rounded again does not change them. Returns the bytes. */
+static size_t write_list(struct syn_client *client, const struct syn_contribution *in,
+                         struct syn_chunk part, uint32_t limit, uint8_t *bytes)
+{
+    struct syn_list *list = &client->part;
+    struct syn_packet_about about = in->about;
+    size_t from = find(&in->list, part.first);
+    size_t to = find(&in->list, part.first + part.count);
+    list->count = to - from;
+    for (size_t i = from; i < to; i++)
+        list->index[i - from] = in->list.index[i] - (uint32_t)part.first;
+    memcpy(list->value, in->list.value + from, list->count * sizeof *list->value);
+    about.size = (uint32_t)part.count;
+    about.limit = limit;
+    /* Values of one magnitude all have it. */
+    float scale = list->count > 0 ? syn_from_magnitude(syn_magnitude(list->value[0])) : 0;
+    return syn_packet_encode(&about, client->form.values, client->form.indices, scale, list, bytes);
+}
+
+/* Write the message for one server. Returns its bytes, or 0 if there is nothing to say. */
+static size_t write_push(struct syn_client *client, const struct box *box,
+                         const struct syn_contribution *in, struct syn_outcome *out)
+{
+    const struct note *note = &client->notes[client->running];
+    struct syn_chunk part = overlap(in, box->shard);
+    if (part.count == 0 && !in->is_last)
+        return 0;
+    size_t limit = in->about.limit < part.count ? in->about.limit : part.count;
+    struct syn_mail_head head = {
+        .lr = note->lr,
+        .magic = SYN_MAIL_MAGIC,
+        .kind = SYN_MAIL_PUSH,
+        .flags = (in->is_last ? SYN_MAIL_ENDS : 0U) | (note->pulls ? SYN_MAIL_PULLS : 0U),
+        .step = client->steps,
+        .bucket = in->about.bucket,
+        .first = (uint32_t)(part.count ? in->first + part.first - box->shard.first : 0),
+        .count = (uint32_t)part.count,
+        .limit = (uint32_t)limit,
+    };
+    uint8_t *body = box->out + sizeof head;
+    if (part.count > 0)
+        head.bytes = client->form.is_dense ? write_dense(client, in, out, part, body)
+                                           : write_list(client, in, part, head.limit, body);
+    memcpy(box->out, &head, sizeof head);
+    return sizeof head + head.bytes;
+}
+
+static enum syn_status send_to(struct syn_client *client, size_t server, size_t bytes)
+{
+    return syn_group_send(client->group, client->group->workers + server, client->boxes[server].out,
+                          bytes, &client->requests[server]);
+}
+
+static enum syn_status receive_from(struct syn_client *client, size_t server)
+{
+    const struct box *box = &client->boxes[server];
+    return syn_group_receive(client->group, client->group->workers + server, box->in, box->in_room,
+                             &client->requests[client->servers + server]);
+}
+
+/* Wait for all that was started; a failure to start is the first to be told. */
+static enum syn_status wait_for_all(struct syn_client *client, enum syn_status status)
+{
+    if (status != SYN_OK)
+        syn_group_abandon(client->group, status, syn_error_text());
+    return syn_group_wait(client->group, client->requests, 2 * client->servers);
+}
+
+/* Read everyone's answer to that step.
+ *   weights  [size]
+ *   stalest  of the shards */
+static enum syn_status read_answers(struct syn_client *client, bool are_halves, uint32_t step,
+                                    float *weights, uint64_t *stalest)
+{
+    size_t width = are_halves ? sizeof(uint16_t) : sizeof(float);
+    *stalest = 0;
+    for (size_t i = 0; i < client->servers; i++) {
+        const struct box *box = &client->boxes[i];
+        size_t came = client->requests[client->servers + i].count;
+        struct syn_answer_head head = {0};
+        const uint8_t *body = box->in + sizeof head;
+        size_t expected = sizeof head + box->shard.count * width;
+        memcpy(&head, box->in, sizeof head);
+        if (came != expected || head.step != step)
+            return syn_fail(SYN_FORMAT,
+                            "server %zu answers step %u with %zu bytes; expected step %u, %zu", i,
+                            head.step, came, step, expected);
+        float *to = weights + box->shard.first;
+        if (are_halves)
+            syn_kernels()->from_half(to, (const uint16_t *)(const void *)body, box->shard.count);
+        else
+            memcpy(to, body, box->shard.count * sizeof *to);
+        *stalest = head.staleness > *stalest ? head.staleness : *stalest;
+    }
+    return SYN_OK;
+}
+
+static enum syn_status complain(const struct syn_client *client, size_t entry)
+{
+    struct syn_tensor tensor =
+        syn_layout_tensor(client->layout, syn_layout_find(client->layout, entry));
+    return syn_fail(SYN_NONFINITE, "gradient not finite in tensor \"%s\", entry %zu", tensor.name,
+                    entry - tensor.offset);
+}
+
+/* The last bucket of a step has left: so has its note. */
+static enum syn_status end_step(struct syn_client *client)
+{
+    struct note *note = &client->notes[client->running];
+    uint32_t step = client->steps++;
+    client->running = (client->running + 1) % client->window;
+    return note->pulls ? read_answers(client, client->form.pulls_halves, step, client->pulled,
+                                      &note->staleness)
+                       : SYN_OK;
+}
+
+static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
+{
+    struct syn_client *client = state;
+    bool is_answered = in->is_last && client->notes[client->running].pulls;
+    enum syn_status status = SYN_OK;
+    out->is_poisoned = false;
+    out->merged.count = 0;
+    out->dropped.count = 0;
+    if (in->is_poisoned)
+        return complain(client, in->first + in->poison_entry);
+    memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
+    for (size_t i = 0; i < client->servers && is_answered && status == SYN_OK; i++)
+        status = receive_from(client, i);
+    for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
+        size_t bytes = write_push(client, &client->boxes[i], in, out);
+        if (bytes > 0)
+            status = send_to(client, i, bytes);
+    }
+    SYN_TRY(wait_for_all(client, status));
+    return in->is_last ? end_step(client) : SYN_OK;
+}
+
+static size_t nothing_comes(const struct syn_exchange_setup *setup)
+{
+    (void)setup;
+    return 0;
+}
+
+const struct syn_exchange_type syn_client_exchange = {
+    .part = {"servers", "each server's part to each server"},
+    .keeps_sums = true,
+    .merged_most = nothing_comes,
+    .dropped_most = nothing_comes,
+    .run = run,
+};
+
+/* Something else to say to all servers, on the communication thread. */
+struct errand {
+    struct syn_job job; /* first, so that a job is its errand */
+    struct syn_client *client;
+    enum syn_mail_kind kind;
+    size_t row;
+    float *asked;       /* [size] to be answered with, or NULL */
+    const float *given; /* [size] to send along, or NULL */
+    struct syn_cost cost;
+    enum syn_status status;
+    char cause[SYN_ERROR_BYTES];
+};
+
+/* Write the message for one server. Returns its bytes. */
+static size_t write_errand(const struct syn_client *client, const struct box *box,
+                           const struct errand *errand)
+{
+    struct syn_mail_head head = {.magic = SYN_MAIL_MAGIC,
+                                 .kind = (uint32_t)errand->kind,
+                                 .step = client->steps,
+                                 .bucket = (uint32_t)errand->row};
+    if (errand->given) {
+        head.bytes = box->shard.count * sizeof(float);
+        memcpy(box->out + sizeof head, errand->given + box->shard.first, head.bytes);
+    }
+    memcpy(box->out, &head, sizeof head);
+    return sizeof head + head.bytes;
+}
+
+static enum syn_status tell_all(struct syn_client *client, const struct errand *errand)
+{
+    enum syn_status status = SYN_OK;
+    memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
+    for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
+        size_t bytes = write_errand(client, &client->boxes[i], errand);
+        status = errand->asked ? receive_from(client, i) : SYN_OK;
+        if (status == SYN_OK)
+            status = send_to(client, i, bytes);
+    }
+    SYN_TRY(wait_for_all(client, status));
+    uint64_t unused;
+    return errand->asked ? read_answers(client, false, client->steps, errand->asked, &unused)
+                         : SYN_OK;
+}
+
+static void run_errand(struct syn_job *job)
+{
+    struct errand *errand = (struct errand *)job;
+    struct syn_group *group = errand->client->group;
+    int64_t began = syn_clock_ns();
+    uint64_t out = group->bytes_out;
+    uint64_t in = group->bytes_in;
+    errand->status = tell_all(errand->client, errand);
+    if (errand->status != SYN_OK) {
+        syn_group_abandon(group, errand->status, syn_error_text());
+        memcpy(errand->cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    }
+    errand->cost = (struct syn_cost){.bytes_out = group->bytes_out - out,
+                                     .bytes_in = group->bytes_in - in,
+                                     .exchange_ms = (double)(syn_clock_ns() - began) * 1e-6};
+}
+
+static enum syn_status send_off(struct errand *errand, struct syn_courier *courier,
+                                struct syn_cost *cost)
+{
+    errand->job.run = run_errand;
+    syn_courier_post(courier, &errand->job);
+    syn_courier_wait(courier, &errand->job);
+    if (errand->status != SYN_OK)
+        return syn_fail_again(errand->status, errand->cause);
+    errand->cost.wait_ms = errand->cost.exchange_ms;
+    syn_cost_add(cost, &errand->cost);
+    return SYN_OK;
+}
+
+enum syn_status syn_client_settle(struct syn_client *client, struct syn_courier *courier,
+                                  size_t row, float *floats, struct syn_cost *cost)
+{
+    struct errand errand = {.client = client, .kind = SYN_MAIL_SETTLE, .row = row, .asked = floats};
+    return send_off(&errand, courier, cost);
+}
+
+enum syn_status syn_client_restore(struct syn_client *client, struct syn_courier *courier,
+                                   size_t row, const float *floats, struct syn_cost *cost)
+{
+    bool gives = client->group->rank == 0;
+    struct errand errand = {
+        .client = client, .kind = SYN_MAIL_RESTORE, .row = row, .given = gives ? floats : NULL};
+    return send_off(&errand, courier, cost);
+}
+
+void syn_client_farewell(struct syn_client *client, struct syn_courier *courier)
+{
+    struct errand errand = {.client = client, .kind = SYN_MAIL_FAREWELL};
+    struct syn_cost unused = {0};
+    send_off(&errand, courier, &unused);
+}

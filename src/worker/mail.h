@@ -1,0 +1,98 @@
+/* What workers and parameter servers send each other.
+ *
+ * A worker's message is a head and, if it is a push, the part of a bucket that lies in the server's
+ * shard: floats, halves, or a packet of a list (codec/codec.h), as both were opened with. A bucket
+ * none of whose entries lie in the shard is left out, but for the last bucket of a step, whose
+ * message ends the step. An answer is a head and the weights of the shard.
+ *
+ * A server's state is a few rows of as many floats as its shard has entries: row 0 the weights, the
+ * others what the optimizer remembers of each weight. Rows are asked for and given back one at a
+ * time, so that no message is larger than a dense push. */
+#ifndef SYN_WORKER_MAIL_H
+#define SYN_WORKER_MAIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exchange/ring.h"
+#include "reducer/inside.h"
+
+enum syn_mail_kind {
+    SYN_MAIL_PUSH,
+    SYN_MAIL_SETTLE,   /* a row as it is, please, once all workers have asked for it */
+    SYN_MAIL_RESTORE,  /* be given a row: from worker 0, the others only say that they know */
+    SYN_MAIL_FAREWELL, /* this worker has closed */
+    SYN_MAIL_KINDS
+};
+
+enum {
+    SYN_MAIL_ENDS = 1, /* the step's last message */
+    SYN_MAIL_PULLS = 2 /* the weights after this step, please */
+};
+
+#define SYN_MAIL_MAGIC 0x314d5953U /* "SYM1" */
+
+struct syn_mail_head {
+    double lr;
+    uint64_t bytes; /* behind the head */
+    uint32_t magic;
+    uint32_t kind;
+    uint32_t flags;
+    uint32_t step;   /* its number; of a settle or a farewell: the steps made */
+    uint32_t bucket; /* of a settle or a restore: the row */
+    uint32_t first;  /* of the entries, in the shard */
+    uint32_t count;
+    uint32_t limit; /* most entries of the list, if it is one */
+};
+
+struct syn_answer_head {
+    uint32_t step;      /* that is answered */
+    uint32_t staleness; /* updates between the weights that it was computed at and its own */
+};
+
+/* How pushes are written; the same at both ends. */
+struct syn_mail_form {
+    bool is_dense;
+    const struct syn_value_type *values;
+    const struct syn_index_type *indices; /* NULL: the smallest */
+    size_t limit;                         /* most entries of any list */
+    bool pulls_halves;                    /* answers to pushes are rounded; to settles never */
+};
+
+static inline struct syn_mail_form syn_mail_form_of(const struct syn_worker_options *options,
+                                                    size_t size)
+{
+    const struct syn_reducer_options *reducer = &options->reducer;
+    bool is_dense = syn_select_find(reducer->select)->is_dense;
+    return (struct syn_mail_form){
+        .is_dense = is_dense,
+        .values = syn_value_find(reducer->values),
+        .indices = syn_index_find(reducer->indices),
+        .limit = is_dense ? size : syn_reducer_limit_most(reducer, size),
+        .pulls_halves = strcmp(options->pull_values, "f16") == 0,
+    };
+}
+
+/* The shard of server number `server` of the group. */
+static inline struct syn_chunk syn_mail_shard(const struct syn_group *group, size_t size,
+                                              size_t server)
+{
+    return syn_chunk_of(size, group->size - group->workers, server);
+}
+
+/* Room for any message to, and any answer from, a server with so many entries. */
+static inline size_t syn_mail_push_room(const struct syn_mail_form *form, size_t count)
+{
+    size_t most = form->limit < count ? form->limit : count;
+    size_t body = form->is_dense ? form->values->measure(count)
+                                 : syn_packet_bound(form->values, form->indices, most, count);
+    size_t row = count * sizeof(float);
+    return sizeof(struct syn_mail_head) + (body > row ? body : row);
+}
+
+static inline size_t syn_mail_answer_room(size_t count)
+{
+    return sizeof(struct syn_answer_head) + count * sizeof(float);
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* Parameter servers that apply every push at once: they come to the bottom, count staleness and
+ * compensate for it. */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "crew_check.h"
+#include "scenario.h"
+
+static void asgd_comes_to_the_bottom_and_tells_its_staleness(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 3; form++) {
+            struct crew *crew = crew_of("asgd", 2);
+            crew->options.optimizer.weight_decay = 0;
+            crew->is_common = true;
+            crew->steps = 300;
+            if (form == 1)
+                with(crew, "compensation", "0.1");
+            if (form == 2)
+                with(with(with(crew, "select", "topk"), "exchange", "allgather"), "density", "0.2");
+            play(crew, teams[t]);
+            double stale = 0;
+            for (size_t i = 0; i < CREW_SIZE; i++)
+                assert_true(fabsf(crew->weights[0][i] - (float)(i % 7) * 0.1F) < 1e-2F);
+            for (size_t p = 0; p < teams[t]; p++) {
+                assert_int_equal(crew->cost[p].answers, crew->steps);
+                assert_true(crew->cost[p].staleness <= (double)crew->cost[p].staleness_most);
+                stale += crew->cost[p].staleness;
+            }
+            assert_true(teams[t] == 1 ? stale == 0 : stale > 0);
+            free(crew);
+        }
+}
+
+/* Two workers take turns: worker 0 makes a step, worker 1 makes four, worker 0 makes its second. */
+static pthread_barrier_t turn;
+
+static bool take_turns(struct crew *crew, size_t rank, size_t step, float *gradient)
+{
+    (void)crew;
+    if (rank == 0 && step == 1) {
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+    }
+    if (rank == 1 && step == 0)
+        pthread_barrier_wait(&turn);
+    if (rank == 1 && step == 4)
+        pthread_barrier_wait(&turn);
+    for (size_t i = 0; i < CREW_SIZE; i++)
+        gradient[i] = (float)(1 + rank) * (i % 2 ? 1.0F : -1.0F);
+    return !(rank == 0 && step == 2) && !(rank == 1 && step == 4);
+}
+
+static struct crew *play_turns(struct crew *crew)
+{
+    crew->before = take_turns;
+    crew->options.optimizer.weight_decay = 0;
+    pthread_barrier_init(&turn, NULL, 2);
+    team_run(2 + crew->servers, LONG_MS, crew_member, crew);
+    pthread_barrier_destroy(&turn);
+    for (size_t i = 0; i < 2 + crew->servers; i++)
+        if (crew->status[i] != SYN_OK)
+            fail_msg("member %zu: %s", i, crew->cause[i]);
+    return crew;
+}
+
+static void a_gradient_is_compensated_for_its_own_delay(void **state)
+{
+    (void)state;
+    for (int send_updates = 0; send_updates < 2; send_updates++) {
+        struct crew *crew = with(crew_of("asgd", 2), "compensation", "0.5");
+        if (send_updates)
+            with(with(crew, "residual", "feedback"), "send_updates", "on");
+        play_turns(crew);
+        for (size_t i = 0; i < CREW_SIZE; i++) {
+            double sign = i % 2 ? 1 : -1;
+            double lambda = 0.5;
+            double w = -crew->lr * sign; /* after worker 0's first, computed at where it is used */
+            double p = w;                /* worker 0 has pulled */
+            double p1 = 0;               /* worker 1 begins with the first weights */
+            for (int step = 0; step < 4; step++) {
+                double g = 2 * sign;
+                w -= crew->lr * (g + lambda * g * g * (w - p1));
+                p1 = w;
+            }
+            w -= crew->lr * (sign + lambda * (w - p));
+            if (fabs((double)crew->last[0][i] - w) > 1e-6)
+                fail_msg("weight %zu: %.8g instead of %.8g", i, (double)crew->last[0][i], w);
+        }
+        free(crew);
+    }
+}
+
+struct counting {
+    struct syn_cost cost[2];
+    enum syn_status status[3];
+};
+
+static void count_staleness(struct syn_group *group, size_t rank, void *context)
+{
+    struct counting *counting = context;
+    static const size_t tensors[] = {10, SIZE_MAX};
+    static const float zeros[10];
+    struct syn_worker_options options;
+    struct syn_layout *layout;
+    struct syn_worker *worker = NULL;
+    float weights[10];
+    struct syn_rates rates = {.lr = 0.1};
+    syn_worker_defaults(&options);
+    options.schedule = "async";
+    scenario_layout(tensors, &layout);
+    syn_group_appoint(group, 1);
+    if (rank == 2) {
+        counting->status[2] = syn_worker_serve(group, layout, &options, zeros);
+        syn_layout_free(layout);
+        return;
+    }
+    counting->status[rank] = syn_worker_open(group, layout, &options, zeros, &worker);
+    if (rank == 1)
+        pthread_barrier_wait(&turn);
+    for (int step = 0; step < 4; step++) {
+        if (rank == 0 && step == 1) { /* worker 1 makes four steps meanwhile */
+            pthread_barrier_wait(&turn);
+            pthread_barrier_wait(&turn);
+        }
+        counting->status[rank] |= syn_worker_step(worker, zeros, &rates, weights);
+        if (rank == 0 && step == 1)
+            counting->cost[0] = syn_worker_last_cost(worker);
+    }
+    if (rank == 1)
+        pthread_barrier_wait(&turn);
+    counting->cost[1] = rank == 1 ? syn_worker_total_cost(worker) : counting->cost[1];
+    syn_worker_close(worker);
+    syn_layout_free(layout);
+}
+
+static void staleness_is_the_number_of_updates_in_between(void **state)
+{
+    (void)state;
+    struct counting counting = {0};
+    pthread_barrier_init(&turn, NULL, 2);
+    team_run(3, LONG_MS, count_staleness, &counting);
+    pthread_barrier_destroy(&turn);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(counting.status[i], SYN_OK);
+    assert_true(counting.cost[0].staleness == 4);
+    assert_int_equal(counting.cost[0].staleness_most, 4);
+    /* Worker 1's first gradient met one update, the others none. */
+    assert_true(counting.cost[1].staleness == 0.25);
+    assert_int_equal(counting.cost[1].staleness_most, 1);
+}
+
+/* Worker 0 is slow in its first steps; worker 1 notes how far ahead it gets. */
+static atomic_size_t slow_steps;
+static size_t most_ahead;
+
+static bool note_lead(struct crew *crew, size_t rank, size_t step, float *gradient)
+{
+    (void)crew;
+    (void)gradient;
+    if (rank == 0) {
+        struct timespec nap = {.tv_nsec = step < 10 ? 5000000 : 0};
+        nanosleep(&nap, NULL);
+        atomic_store(&slow_steps, step); /* steps that are answered */
+        return true;
+    }
+    size_t others = atomic_load(&slow_steps);
+    if (step > others && step - others > most_ahead)
+        most_ahead = step - others;
+    return true;
+}
+
+static void nobody_gets_further_ahead_than_the_lag_allows(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"asgd", "strom"};
+    for (int r = 0; r < 2; r++)
+        for (size_t servers = 1; servers < 3; servers++) {
+            struct crew *crew = with(crew_of(recipes[r], servers), "lag", "2");
+            crew->before = note_lead;
+            crew->steps = 40;
+            most_ahead = 0;
+            atomic_store(&slow_steps, 0);
+            play(with(crew, "schedule", "async"), 2);
+            /* One more has been applied when worker 0 has not noted it yet. */
+            assert_in_range(most_ahead, 1, 3);
+            for (size_t p = 0; p < 2; p++)
+                assert_true(crew->cost[p].staleness_most <= 6);
+            free(crew);
+        }
+}
+
+static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 4; t++) {
+        struct crew *crew = with(with(crew_of("strom", 1), "schedule", "async"), "lag", "3");
+        crew->is_free = true;
+        crew->options.optimizer.weight_decay = 0;
+        play(crew, teams[t]);
+        for (size_t i = 0; i < CREW_SIZE; i++) {
+            double handed = 0;
+            double left = 0;
+            for (size_t p = 0; p < teams[t]; p++) {
+                handed += crew->handed[p][i];
+                left += (double)crew->residual[p][i] / crew->lr;
+            }
+            double applied = -(double)crew->weights[0][i] / crew->lr;
+            assert_true(fabs(handed - applied - left) < 1e-4);
+        }
+        free(crew);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(asgd_comes_to_the_bottom_and_tells_its_staleness),
+        cmocka_unit_test(a_gradient_is_compensated_for_its_own_delay),
+        cmocka_unit_test(staleness_is_the_number_of_updates_in_between),
+        cmocka_unit_test(nobody_gets_further_ahead_than_the_lag_allows),
+        cmocka_unit_test(strom_is_bounded_and_asynchronous_and_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+"""What is said of runs before they are made: syncopate simulate, syncopate advise, and train --algo auto.
+
+    test_predict.py COMMAND       the program to test; further arguments as unittest takes them
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND = "syncopate"
+SMALL = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "1000", "--threads", "1"]
+
+
+def run(*words, ranks=0):
+    mpirun = ["mpirun", "-n", str(ranks), "--oversubscribe", "--mca", "btl", "self,vader", "--mca",
+              "mpi_yield_when_idle", "1"] if ranks else []
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       ASAN_OPTIONS="detect_leaks=0" if ranks else "")
+    return subprocess.run([*mpirun, COMMAND, *words], capture_output=True, text=True, timeout=200,
+                          env=environment, check=False)
+
+
+class Simulate(unittest.TestCase):
+    def test_json_has_a_line_for_each_method_and_number_of_workers(self):
+        done = run("simulate", "--workers", "2,3", "--recipe", "ssgd,ssd-sgd+gtopk", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(line["recipe"], line["workers"]) for line in found],
+                         [("ssgd", 2), ("ssgd", 3), ("ssd-sgd+gtopk", 2), ("ssd-sgd+gtopk", 3)])
+
+    def test_flags_of_a_method_change_it(self):
+        def seldom(delay):
+            done = run("simulate", "--workers", "4", "--recipe", "ssd-sgd", "--json", "--delay", delay)
+            return json.loads(done.stdout)["bytes_out"]
+        self.assertAlmostEqual(seldom("2") / seldom("1"), 0.75)
+
+    def test_the_file_holds_the_curves(self):
+        with tempfile.TemporaryDirectory() as home:
+            path = os.path.join(home, "sim.json")
+            done = run("simulate", "--workers", "4..10", "--recipe", "topk", "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            self.assertEqual(os.listdir(home), ["sim.json"])
+        self.assertEqual(found["kind"], "simulation")
+        self.assertEqual(found["x"]["label"], "workers")
+        points = found["charts"][0]["series"][0]["points"]
+        self.assertEqual([workers for workers, _ in points], [4, 8, 10])
+        self.assertEqual(found["charts"][0]["series"][0]["name"], "topk")
+
+    def test_bad_input_is_one_line_and_code_2(self):
+        for flags in (["--workers", "0"], ["--workers", "8..4"], ["--workers", "4,,5"], ["--workers", "9999"],
+                      ["--latency", "5"], ["--bandwidth", "1"], ["--compute", "-1ms"], ["--recipe", "magic"],
+                      ["--recipe", "ssgd+magic"], ["--jitter", "11"], ["--servers", "1", "--recipe", "gtopk"],
+                      ["word"], ["--out", "/dev/null/sim.json", "--workers", "2"], ["--bandwidth", "0gbit"]):
+            with self.subTest(flags=flags):
+                done = run("simulate", *flags)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr.startswith("syncopate: "), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Advise(unittest.TestCase):
+    def check(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        advice = json.loads(done.stdout)
+        for field in ("latency_ms", "mbit_per_s", "compute_ms", "select_ms", "ssgd_step_ms", "gtopk_step_ms"):
+            self.assertGreater(advice[field], 0, field)
+        self.assertGreaterEqual(advice["together_ms"], advice["compute_ms"])
+        self.assertIn(advice["best"], ("ssgd", "od-sgd", "ssd-sgd", "topk", "gtopk", "strom"))
+        self.assertEqual(advice["is_dense_fine"], advice["best"] == "ssgd")
+        return advice
+
+    def test_threads_get_one_answer(self):
+        self.assertEqual(self.check(run("advise", *SMALL, "--workers", "3", "--json"))["workers"], 3)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_ranks_get_one_answer(self):
+        self.assertEqual(self.check(run("advise", *SMALL, "--json", ranks=3))["workers"], 3)
+
+    def test_words_end_with_the_verdict(self):
+        done = run("advise", *SMALL, "--workers", "2")
+        last = done.stdout.splitlines()[-1]
+        self.assertTrue(last.startswith(("use ", "DO NOT COMPRESS: ")), done.stdout)
+
+    def test_it_leaves_no_files(self):
+        with tempfile.TemporaryDirectory() as home:
+            subprocess.run([COMMAND, "advise", *SMALL, "--workers", "2"], cwd=home, capture_output=True, check=True)
+            self.assertEqual(os.listdir(home), [])
+
+    def test_bad_input_is_one_line_and_code_2(self):
+        for flags in (["--workers", "1"], ["--model", "magic"], ["word"], ["--batch", "0"]):
+            with self.subTest(flags=flags):
+                done = run("advise", *SMALL, *flags)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Auto(unittest.TestCase):
+    def setUp(self):
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        self.out = os.path.join(home.name, "run")
+
+    def train(self, *flags, ranks=0):
+        done = run("train", *SMALL, "--steps", "4", "--json", "--overwrite", "--out", self.out, *flags, ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.out, "settings.json"), encoding="utf-8") as file:
+            return json.loads(done.stdout), json.load(file), done.stderr
+
+    def test_the_choice_and_its_reason_are_written_down_and_said(self):
+        summary, settings, said = self.train("--algo", "auto", "--workers", "2")
+        self.assertNotEqual(settings["algo"], "auto")
+        self.assertEqual(summary["algo"], settings["algo"])
+        self.assertIn(settings["advice"], said)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_ranks_agree(self):
+        summary, settings, said = self.train("--algo", "auto", ranks=3)
+        self.assertEqual(summary["algo"], settings["algo"])
+        self.assertEqual(said.count("algo auto"), 1, said)
+
+    def test_the_run_is_the_one_of_the_method_chosen(self):
+        summary, _, _ = self.train("--algo", "auto", "--workers", "2")
+        again, _, _ = self.train("--algo", summary["algo"], "--workers", "2")
+        self.assertEqual(summary["weights_hash"], again["weights_hash"])
+
+    def test_one_worker_has_nothing_to_choose(self):
+        summary, settings, _ = self.train("--algo", "auto")
+        self.assertEqual(summary["algo"], "ssgd")
+        self.assertIn("one worker", settings["advice"])
+
+    def test_without_exchange_workers_send_nothing(self):
+        summary, _, _ = self.train("--no-exchange", "--workers", "2")
+        self.assertEqual(summary["bytes_out_per_step"], 0)
+        self.assertEqual(summary["workers"], 2)
+        self.assertIsNone(summary["test_accuracy"])
+
+
+if __name__ == "__main__":
+    COMMAND = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

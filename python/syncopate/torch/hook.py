@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from ..core import Reducer, cost_as_dict
+from ..core import SUMMED, Reducer, cost_as_dict
 from ..errors import NonFiniteError, OptionError, PeerError
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, state
@@ -74,7 +74,7 @@ class Attached:
         self.group = launch.join(transport, group_options)
         self.reducer = Reducer(self.group, self.layout, options)
         self.steps = 0
-        self.totals = dict.fromkeys(cost_as_dict(self.reducer.merged.cost), 0.0)
+        self.totals = dict.fromkeys(SUMMED, 0.0)
         self.hook_ms = 0.0
         self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
         self._parameters = list(names.values())  # so that ids stay theirs
@@ -161,9 +161,9 @@ class Attached:
             taken.future.set_result(taken.buffer)
         self.steps += 1
         cost = cost_as_dict(merged.cost)
-        for name, value in cost.items():
-            self.totals[name] += value
-        return cost["select_ms"] + cost["wait_ms"]
+        for name in SUMMED:
+            self.totals[name] += cost[name]
+        return cost["select_ms"] + cost["encode_ms"] + cost["wait_ms"]
 
     def _give_dense(self, total: torch.Tensor) -> None:
         for taken in self._under_way:
@@ -220,8 +220,7 @@ class Attached:
                                    "parameters": self.layout.size,
                                    "density": last["selected"] / self.layout.size}
         found.update(last)
-        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()
-                      if name != "threshold"})
+        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
         found["mean_hook_ms"] = self.hook_ms / steps
         residual = self.residual()
         found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())

@@ -10,6 +10,7 @@ Everything about Syncopate is in Method: two lines for gradients, one optimizer 
 import argparse
 import contextlib
 import json
+import math
 import os
 import time
 
@@ -117,7 +118,9 @@ def train(model, batches, steps_per_epoch, evaluate, flags, *, name, data, loss_
         test_loss, test_accuracy = evaluate(model)
     summary = {"algo": flags.algo, "model": name, "workers": torch.distributed.get_world_size(),
                "steps": steps, "seconds": seconds, "ms_per_step": 1e3 * seconds / steps,
-               "test_loss": test_loss, "test_accuracy": test_accuracy}
+               "test_loss": test_loss}
+    if not math.isnan(test_accuracy):
+        summary["test_accuracy"] = test_accuracy
     if metrics:
         metrics.judged(test_loss, test_accuracy)
         metrics.finish()

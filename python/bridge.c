@@ -19,6 +19,7 @@ struct syn_bridge_sizes syn_bridge_sizes(void)
         .worker_options = sizeof(struct syn_worker_options),
         .worker_reducer = offsetof(struct syn_worker_options, reducer),
         .worker_optimizer = offsetof(struct syn_worker_options, optimizer),
+        .merged = sizeof(struct syn_merged),
     };
 }
 

@@ -18,6 +18,7 @@ struct syn_bridge_sizes {
     size_t worker_options;
     size_t worker_reducer;   /* offset of its reducer's */
     size_t worker_optimizer; /* and of its optimizer's */
+    size_t merged;           /* struct syn_merged, to tell whether both sides know the same one */
 };
 
 struct syn_bridge_sizes syn_bridge_sizes(void);

@@ -18,6 +18,10 @@ from .options import GroupOptions, ReducerOptions, WorkerOptions
 STOPPED = 11  # SYN_STOPPED
 
 
+SUMMED = ("bytes_out", "bytes_in", "selected", "taken_back", "select_ms", "encode_ms", "exchange_ms",
+          "wait_ms")  # of a cost: what adds up over steps
+
+
 def cost_as_dict(cost: Cost) -> dict[str, float]:
     """What steps cost, by name."""
     return {name: getattr(cost, name) for name, _ in Cost._fields_}
@@ -73,7 +77,7 @@ class Group(_Owned):
     def __init__(self, handle: c_void_p, release: Callable[[c_void_p], None] = _leave):
         super().__init__(handle, release)
         self.rank: int = C.syn_group_rank(handle)
-        self.size: int = C.syn_group_size(handle)
+        self.size: int = C.syn_group_size(handle)  # workers; servers' ranks follow theirs
         self.transport: str = C.syn_group_transport(handle).decode()
 
     @classmethod
@@ -82,6 +86,16 @@ class Group(_Owned):
         handle = c_void_p()
         C.syn_group_open_mpi(None, options.address if options else None, byref(handle))
         return cls(handle)
+
+    def appoint(self, servers: int) -> None:
+        """Make the last members parameter servers. All say the same, before they open anything."""
+        C.syn_group_appoint(self.handle, servers)
+        self.size = C.syn_group_size(self.handle)
+
+    @property
+    def is_server(self) -> bool:
+        """Whether this member is a parameter server."""
+        return self.rank >= self.size
 
     @classmethod
     def of_threads(cls, workers: int, options: GroupOptions | None = None) -> "list[Group]":
@@ -217,6 +231,11 @@ class Worker(_Owned):
         archives = [Archive(sections.items()) for sections in states]
         handles = (c_void_p * len(archives))(*[archive.handle for archive in archives])
         C.syn_worker_load_regrouped(self.handle, handles, len(archives))
+
+
+def serve(group: Group, layout: Layout, options: WorkerOptions, weights: int) -> None:
+    """Be a parameter server until all workers have closed."""
+    C.syn_worker_serve(group.handle, layout.handle, options.address, weights)
 
 
 def under_mpi() -> bool:

@@ -20,7 +20,7 @@ class Sizes(Structure):
     """struct syn_bridge_sizes."""
 
     _fields_ = [(name, c_size_t) for name in ("group_options", "reducer_options", "worker_options",
-                                              "worker_reducer", "worker_optimizer")]
+                                              "worker_reducer", "worker_optimizer", "merged")]
 
 
 class Setting(Structure):
@@ -53,8 +53,9 @@ class Cost(Structure):
     """struct syn_cost."""
 
     _fields_ = [("bytes_out", c_uint64), ("bytes_in", c_uint64), ("selected", c_uint64),
-                ("taken_back", c_uint64), ("select_ms", c_double), ("exchange_ms", c_double),
-                ("wait_ms", c_double), ("threshold", c_double)]
+                ("taken_back", c_uint64), ("select_ms", c_double), ("encode_ms", c_double),
+                ("exchange_ms", c_double), ("wait_ms", c_double), ("threshold", c_double),
+                ("answers", c_uint64), ("staleness", c_double), ("staleness_most", c_uint64)]
 
 
 class Merged(Structure):
@@ -106,7 +107,8 @@ STATUS_CALLS = {
     "syn_reducer_save": [c_void_p, c_void_p],
     "syn_reducer_load": [c_void_p, c_char_p, c_size_t],
     "syn_reducer_load_regrouped": [c_void_p, POINTER(c_char_p), POINTER(c_size_t), c_size_t],
-    "syn_worker_check": [c_void_p],
+    "syn_worker_check_servers": [c_void_p, c_size_t],
+    "syn_worker_serve": [c_void_p, c_void_p, c_void_p, c_void_p],
     "syn_worker_open": [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p)],
     "syn_worker_step": [c_void_p, c_void_p, POINTER(Rates), c_void_p],
     "syn_worker_settle": [c_void_p, c_void_p],
@@ -180,6 +182,8 @@ def _load() -> ctypes.CDLL:
     for name, (result, arguments) in PLAIN_CALLS.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, result
+    if library.syn_bridge_sizes().merged != ctypes.sizeof(Merged):
+        raise ImportError(f"{_path()} is another version's than this package; build it anew")
     return library
 
 

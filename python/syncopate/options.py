@@ -90,9 +90,9 @@ class WorkerOptions(Options):
         C.syn_worker_defaults(self.address)
         C.syn_recipe_apply_worker(algo.encode(), self.address)
 
-    def check(self) -> None:
-        """OptionError with the reason if these do not go together."""
-        C.syn_worker_check(self.address)
+    def check(self, servers: int = 0) -> None:
+        """OptionError with the reason if these do not go together, in a group with so many servers."""
+        C.syn_worker_check_servers(self.address, servers)
 
 
 class GroupOptions(Options):

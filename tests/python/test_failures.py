@@ -2,7 +2,6 @@
 hangs."""
 import os
 import signal
-import sys
 
 import torch
 from torch import nn
@@ -13,11 +12,11 @@ import workers as team
 VICTIM = 2
 
 
-def step_until(rank, fault):
+def step_until(rank, fault, timeout_ms=30000):
     """Train; in the third step the victim meets its fate."""
     import syncopate.torch
     ddp = DistributedDataParallel(nn.Linear(30, 20))
-    syncopate.torch.attach(ddp, "gtopk", density=0.1, timeout_ms=3000)
+    syncopate.torch.attach(ddp, "gtopk", density=0.1, timeout_ms=timeout_ms)
     for step in range(6):
         if rank == VICTIM and step == 3:
             fault()
@@ -35,14 +34,14 @@ def raising(rank, workers):
 
 
 def stopped(rank, workers):
-    step_until(rank, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+    step_until(rank, lambda: os.kill(os.getpid(), signal.SIGSTOP), timeout_ms=3000)
 
 
 def optimizer_killed(rank, workers):
     import syncopate.torch
     torch.manual_seed(1)
     model = nn.Linear(30, 20)
-    optimizer = syncopate.torch.Optimizer(model, "ssd-sgd", lr=0.1, warmup=2, timeout_ms=3000)
+    optimizer = syncopate.torch.Optimizer(model, "ssd-sgd", lr=0.1, warmup=2, timeout_ms=30000)
     for step in range(20):
         if rank == VICTIM and step == 5:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -69,7 +68,7 @@ def assert_survivors_name_the_victim(scene, workers=3, ends_by_itself=True):
     started = team.start(__file__, scene, workers)
     others = [process for rank, process in enumerate(started) if rank != VICTIM]
     try:
-        codes, outputs = team.finish(others, 60)
+        codes, outputs = team.finish(others, 120)
     finally:
         if not ends_by_itself:
             started[VICTIM].kill()

@@ -120,11 +120,25 @@ def not_finite_leaves_the_weights_as_they_were(rank, workers):
     optimizer.close()
 
 
+def servers_apply_every_gradient_at_once(rank, workers):
+    import syncopate.torch
+    model = make_model()
+    optimizer = syncopate.torch.Optimizer(model, "asgd", lr=0.02, servers=1)
+    assert optimizer.is_server == (rank == workers - 1)
+    if optimizer.is_server:
+        return
+    train(model, optimizer, rank, 12)
+    optimizer.settle()
+    assert optimizer.steps == 12 and optimizer.stats()["bytes_out"] > 0
+    optimizer.close()
+
+
 def all_scenes(rank, workers):
     for scene in (synchronous_steps_are_those_of_ddp_with_sgd,
                   delayed_steps_settle_to_the_same_weights_everywhere,
                   weights_of_sixteen_bits_are_kept_in_full, a_step_on_settled_weights_is_refused,
-                  not_finite_leaves_the_weights_as_they_were):
+                  not_finite_leaves_the_weights_as_they_were,
+                  servers_apply_every_gradient_at_once):
         scene(rank, workers)
         dist.barrier()
 

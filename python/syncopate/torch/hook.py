@@ -16,9 +16,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from ..core import Reducer, cost_as_dict
+from ..core import SUMMED, Reducer, cost_as_dict
 from ..errors import NonFiniteError, OptionError, PeerError
-from ..library import Merged
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, state
 from .density import Density
@@ -52,7 +51,7 @@ class _Result:
     """A bucket's mean gradient, where a method selects: zero but for what is filled."""
 
     mean: torch.Tensor
-    filled: torch.Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    filled: list[torch.Tensor] = field(default_factory=list)
 
 
 class Attached:
@@ -75,7 +74,7 @@ class Attached:
         self.group = launch.join(transport, group_options)
         self.reducer = Reducer(self.group, self.layout, options)
         self.steps = 0
-        self.totals = dict.fromkeys(cost_as_dict(self.reducer.merged.cost), 0.0)
+        self.totals = dict.fromkeys(SUMMED, 0.0)
         self.hook_ms = 0.0
         self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
         self._parameters = list(names.values())  # so that ids stay theirs
@@ -153,42 +152,51 @@ class Attached:
             return 0.0
         except PeerError as error:
             raise self.group.explain(error) from None
-        for taken in self._under_way:
-            (self._give_dense if merged.dense else self._give_sparse)(taken, merged)
+        if merged.dense:
+            self._give_dense(floats_at(merged.dense, self.layout.size))
+        else:
+            self._give_sparse(indices_at(merged.index, merged.count),
+                              floats_at(merged.value, merged.count) * (1 / self.group.size))
         for taken in self._under_way:
             taken.future.set_result(taken.buffer)
         self.steps += 1
         cost = cost_as_dict(merged.cost)
-        for name, value in cost.items():
-            self.totals[name] += value
-        return cost["select_ms"] + cost["wait_ms"]
+        for name in SUMMED:
+            self.totals[name] += cost[name]
+        return cost["select_ms"] + cost["encode_ms"] + cost["wait_ms"]
 
-    def _give_dense(self, taken: _Bucket, merged: Merged) -> None:
-        total = floats_at(merged.dense, self.layout.size)
-        for run in taken.runs:
-            into = taken.buffer[run.bucket:run.bucket + run.count]
-            part = total[run.flat:run.flat + run.count]
-            if into.dtype == torch.float32:
-                torch.mul(part, 1 / self.group.size, out=into)
-            else:
-                into.copy_(part * (1 / self.group.size))
+    def _give_dense(self, total: torch.Tensor) -> None:
+        for taken in self._under_way:
+            for run in taken.runs:
+                into = taken.buffer[run.bucket:run.bucket + run.count]
+                part = total[run.flat:run.flat + run.count]
+                if into.dtype == torch.float32:
+                    torch.mul(part, 1 / self.group.size, out=into)
+                else:
+                    into.copy_(part * (1 / self.group.size))
 
-    def _give_sparse(self, taken: _Bucket, merged: Merged) -> None:
+    def _give_sparse(self, index: torch.Tensor, mean: torch.Tensor) -> None:
         """Nearly everything is zero and was so the last time: only what was not is cleared."""
+        starts = [run.flat for taken in self._under_way for run in taken.runs]
+        ends = [run.flat + run.count for taken in self._under_way for run in taken.runs]
+        places = iter(torch.searchsorted(index, torch.tensor([starts, ends])).t().tolist())
+        for taken in self._under_way:
+            result = self._result_for(taken)
+            for run, (first, last) in zip(taken.runs, places):
+                filled = index[first:last] + (run.bucket - run.flat)
+                result.mean.scatter_(0, filled, mean[first:last].to(result.mean.dtype))
+                result.filled.append(filled)
+            taken.buffer = result.mean  # DDP reads it, and writes to the other one
+
+    def _result_for(self, taken: _Bucket) -> _Result:
+        """Zeros of the bucket's size."""
         result = self._results.get(taken.index)
         if result is None or result.mean.shape != taken.buffer.shape:
             result = self._results[taken.index] = _Result(torch.zeros_like(taken.buffer))
-        result.mean[result.filled] = 0
-        index = indices_at(merged.index, merged.count)
-        mean = (floats_at(merged.value, merged.count) * (1 / self.group.size)).to(taken.buffer.dtype)
-        filled = []
-        for run in taken.runs:
-            ends = torch.tensor([run.flat, run.flat + run.count])
-            first, last = torch.searchsorted(index, ends).tolist()
-            filled.append(index[first:last] + (run.bucket - run.flat))
-            result.mean[filled[-1]] = mean[first:last]
-        result.filled = torch.cat(filled)
-        taken.buffer = result.mean  # DDP reads it, and writes to the other one
+        for filled in result.filled:
+            result.mean.index_fill_(0, filled, 0)
+        result.filled.clear()
+        return result
 
     def _poison(self, error: NonFiniteError) -> None:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
@@ -212,8 +220,7 @@ class Attached:
                                    "parameters": self.layout.size,
                                    "density": last["selected"] / self.layout.size}
         found.update(last)
-        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()
-                      if name != "threshold"})
+        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
         found["mean_hook_ms"] = self.hook_ms / steps
         residual = self.residual()
         found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())

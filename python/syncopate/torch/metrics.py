@@ -97,7 +97,7 @@ class Metrics:
         values = {"loss": self._loss, "accuracy": sums["accuracy"] / steps, "lr": lr,
                   self._speed: sums["examples"] * workers / sums["seconds"],
                   "step_ms": 1e3 * sums["seconds"] / steps}
-        for name in ("select_ms", "exchange_ms", "wait_ms", "bytes_out", "bytes_in"):
+        for name in ("select_ms", "encode_ms", "exchange_ms", "wait_ms", "bytes_out", "bytes_in"):
             values[name] = spent[name]
         values["entries"] = spent["selected"]
         values["density"] = spent["selected"] / self._source.layout.size

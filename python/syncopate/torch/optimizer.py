@@ -11,7 +11,7 @@ from typing import Any, Callable
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from ..core import Worker, cost_as_dict
+from ..core import SUMMED, Worker, cost_as_dict, serve
 from ..errors import OptionError, PeerError
 from ..options import WorkerOptions
 from . import launch, state
@@ -43,6 +43,9 @@ class Optimizer(torch.optim.Optimizer):
     lr              learning rate; schedulers change it in param_groups[0]["lr"]
     density         share of the entries that is sent, where a method selects
     density_warmup  topk: steps in which it falls from a quarter to that
+    servers         how many of the processes, the last ones, are parameter servers; asgd needs at
+                    least one. There, the constructor returns when all workers have closed, and
+                    is_server is true: nothing is left to do
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
     timeout_ms      how long to wait for a silent worker before a step fails and names it
     options         any other setting of worker, reducer and optimizer, by name: momentum,
@@ -50,8 +53,8 @@ class Optimizer(torch.optim.Optimizer):
     """
 
     def __init__(self, model: torch.nn.Module, algo: str = "ssd-sgd", *, lr: float,
-                 density: float | None = None, density_warmup: int = 0, transport: str = "auto",
-                 timeout_ms: int | None = None, **options: Any):
+                 density: float | None = None, density_warmup: int = 0, servers: int = 0,
+                 transport: str = "auto", timeout_ms: int | None = None, **options: Any):
         if isinstance(model, DistributedDataParallel):
             raise OptionError("the model is wrapped in DistributedDataParallel, which would exchange "
                               "gradients a second time; give its .module")
@@ -62,7 +65,7 @@ class Optimizer(torch.optim.Optimizer):
             options["density"] = density
         chosen.set_all(options)
         self.density = Density(chosen, density_warmup)
-        chosen.check()
+        chosen.check(servers)
         self.options = {"algo": algo, "lr": lr, **chosen.as_dict()}
         names = trained_parameters(model)
         self.layout = layout_of(names)
@@ -74,6 +77,13 @@ class Optimizer(torch.optim.Optimizer):
         self._is_open = True
         self._flatten()
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
+        if servers:
+            self.group.appoint(servers)
+        self.is_server = self.group.is_server
+        if self.is_server:
+            self._try(serve, self.group, self.layout, chosen, self._weights.data_ptr())
+            self.group.close()
+            return
         self.worker = self._try(Worker, self.group, self.layout, chosen, self._weights.data_ptr())
         self._own: tuple[torch.Tensor, list[torch.Tensor]] | None = None
 
@@ -208,8 +218,7 @@ class Optimizer(torch.optim.Optimizer):
                                    "parameters": self.layout.size,
                                    "density": last["selected"] / self.layout.size}
         found.update(last)
-        found.update({f"mean_{name}": value / steps
-                      for name, value in self.totals.items() if name != "threshold"})
+        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
         residual = self.residual()
         found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())
         return found
@@ -217,7 +226,8 @@ class Optimizer(torch.optim.Optimizer):
     @property
     def totals(self) -> dict[str, float]:
         """What all steps cost this worker."""
-        return cost_as_dict(self.worker.total_cost())
+        spent = cost_as_dict(self.worker.total_cost())
+        return {name: spent[name] for name in SUMMED}
 
     def residual(self) -> torch.Tensor | None:
         """What this worker has not sent yet, in the layout's order; None if nothing is kept. With a

@@ -101,7 +101,7 @@ class Numbers(Pages):
                          {("gtopk", False): [4, [2, 0.01]], ("ssgd", False): [5, [2.5, 1]]})
         self.assertEqual(self.lines(page, "threshold"), {("gtopk", False): [4, [2, 0.002]]})
         self.assertEqual(self.lines(page, "residual_norm"), {("gtopk", False): [4, [2, 4]]})
-        self.assertTrue(page.evaluate("document.querySelector('figure[data-chart=staleness]').hidden"))
+        self.assertTrue(page.evaluate("document.querySelector('figure[data-chart=staleness_mean]').hidden"))
 
     def test_settings_that_differ_are_told_and_no_others(self):
         page = self.show(*self.make_two())

@@ -5,7 +5,7 @@
 
 const struct syn_recipe_type syn_recipe_topk = {
     .part = {"topk", "every worker's k largest entries, to everyone; the rest waits"},
-    .settings = {{"residual", "corrected"},
+    .settings = {{"residual", "feedback"},
                  {"select", "topk"},
                  {"values", "f32"},
                  {"exchange", "allgather"},

@@ -117,7 +117,7 @@ bool syn_train_is_async(const struct syn_train_options *options)
 /* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A run with
  * fewer than five keeps a fifth of them for the density asked for: at a thousandth, an entry is
  * sent once in a thousand steps, and a short run does not have many thousands. A threshold is not
- * warmed up: where many entries reach it, it is small, and large ones are paid off too slowly. */
+ * warmed up: ResNet-20 fell apart with it (docs/results.md). */
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;

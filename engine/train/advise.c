@@ -2,13 +2,14 @@
  * rounding can make workers disagree. */
 #include "engine/train/advise.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
+#include "engine/train/crew.h"
 #include "engine/train/options.h"
+#include "engine/train/talk.h"
 
 #define MESSAGE_LEAST ((size_t)1024)
 #define MESSAGE_MOST  ((size_t)64 << 20)
@@ -21,19 +22,14 @@ static size_t message_bytes(const struct syn_run *run)
 }
 
 /* Worker 0's to everyone. */
-static enum syn_status hear_first(struct syn_run *run, struct syn_advice *advice)
+static enum syn_status hear_first(const struct syn_run *run, struct syn_advice *advice)
 {
     struct syn_advice *all;
-    size_t workers = (size_t)run->options.workers;
-    SYN_TRY(syn_engine_allocate(workers, sizeof *all, &all));
-    enum syn_status status = syn_run_join(run);
-    if (status == SYN_OK)
-        status = syn_worker_gather(run->update.worker, advice, sizeof *advice, all);
+    SYN_TRY(syn_engine_allocate((size_t)run->options.workers, sizeof *all, &all));
+    enum syn_status status = syn_talk_gather(run->group, advice, sizeof *advice, all);
     if (status == SYN_OK)
         *advice = all[0];
     free(all);
-    syn_update_close(&run->update);
-    memset(&run->update, 0, sizeof run->update);
     return status;
 }
 
@@ -82,35 +78,17 @@ struct adviser {
     struct syn_run run;
     struct syn_advice advice;
     enum syn_status status;
-    pthread_t thread;
-    bool is_started;
 };
 
-static void *advise(void *argument)
+static void advise_as(void *context, size_t member)
 {
-    struct adviser *adviser = argument;
+    struct adviser *adviser = (struct adviser *)context + member;
     adviser->status = syn_run_open(adviser->options, adviser->group, &adviser->run);
     if (adviser->status == SYN_OK)
         adviser->status = syn_advise_run(&adviser->run, &adviser->advice);
     if (adviser->status != SYN_OK)
         syn_group_leave(adviser->group, adviser->status, syn_error_text());
     syn_run_close(&adviser->run);
-    return NULL;
-}
-
-static enum syn_status advise_on_threads(struct adviser *advisers, size_t workers)
-{
-    for (size_t i = 1; i < workers; i++) {
-        struct adviser *one = &advisers[i];
-        one->is_started = pthread_create(&one->thread, NULL, advise, one) == 0;
-        if (!one->is_started)
-            syn_group_leave(one->group, SYN_MEMORY, "cannot start a thread for a worker");
-    }
-    advise(&advisers[0]);
-    for (size_t i = 1; i < workers; i++)
-        if (advisers[i].is_started)
-            pthread_join(advisers[i].thread, NULL);
-    return advisers[0].status;
 }
 
 static enum syn_status open_and_advise(const struct syn_train_options *options,
@@ -126,10 +104,10 @@ static enum syn_status open_and_advise(const struct syn_train_options *options,
         advisers[i].options = options;
         advisers[i].group = groups[i];
     }
-    enum syn_status status = advise_on_threads(advisers, workers);
+    syn_crew_run(groups, workers, advise_as, advisers);
     for (size_t i = 0; i < workers; i++)
         syn_group_close(groups[i]);
-    return status;
+    return advisers[0].status;
 }
 
 enum syn_status syn_advise(const struct syn_train_options *options, struct syn_advice *advice)

@@ -139,7 +139,8 @@ static enum syn_status measure_with(struct stopwatch *watch, const char *recipe,
     SYN_TRY(syn_recipe_apply_worker(recipe, &run->options.worker));
     run->options.worker.warmup = 0;
     syn_model_initialise(run->model, run->options.seed, run->weights);
-    enum syn_status status = syn_run_join(run);
+    enum syn_status status = syn_update_open(
+        &run->options, run->group, syn_model_layout(run->model), run->weights, &run->update);
     if (status == SYN_OK)
         status = measure(watch, advice);
     if (status != SYN_OK && run->update.worker)

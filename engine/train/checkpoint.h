@@ -64,9 +64,6 @@ enum syn_status syn_resume_survey(struct syn_run *run);
  * before the worker is opened. */
 enum syn_status syn_resume_agree(struct syn_run *run);
 
-/* What a server does while the workers agree. */
-enum syn_status syn_resume_attend(struct syn_run *run);
-
 /* Take on its state. Collective. */
 enum syn_status syn_resume_load(struct syn_run *run);
 

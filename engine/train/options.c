@@ -152,6 +152,11 @@ enum syn_status syn_train_check(struct syn_train_options *options)
     if (syn_train_density_warmup(options) > 0 &&
         options->worker.reducer.density_max < SYN_FIRST_DENSITY)
         options->worker.reducer.density_max = SYN_FIRST_DENSITY;
+    if (syn_train_is_auto(options) && options->servers > 0)
+        return syn_report(SYN_INVALID,
+                          "algo auto chooses among methods without servers; servers is %llu, "
+                          "expected 0",
+                          (unsigned long long)options->servers);
     SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));
     SYN_TRY(syn_lr_check(options));
     if (options->threads == 0)

@@ -8,6 +8,7 @@
 #include "engine/base/path.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/run.h"
+#include "engine/train/talk.h"
 
 /* Load one part and see that it belongs to the run. */
 static enum syn_status load_part(const struct syn_run *run, uint64_t step, size_t rank,
@@ -118,44 +119,6 @@ struct offer {
     uint64_t hashes[SYN_OFFERS];
 };
 
-/* All workers hear each other's before the real worker is opened, for its settings depend on what
- * is agreed on: a worker of one weight is enough to talk. Servers serve it. */
-static const float no_weight = 0;
-
-static enum syn_status open_talk(struct syn_layout **layout, struct syn_worker_options *options)
-{
-    *layout = NULL;
-    syn_worker_defaults(options);
-    SYN_TRY(syn_layout_new(layout));
-    return syn_layout_add(*layout, "nothing", 1);
-}
-
-static enum syn_status hear_offers(struct syn_run *run, const struct offer *own, struct offer *all)
-{
-    struct syn_layout *layout;
-    struct syn_worker *worker = NULL;
-    struct syn_worker_options options;
-    enum syn_status status = open_talk(&layout, &options);
-    if (status == SYN_OK)
-        status = syn_worker_open(run->group, layout, &options, &no_weight, &worker);
-    if (status == SYN_OK)
-        status = syn_worker_gather(worker, own, sizeof *own, all);
-    syn_worker_close(worker);
-    syn_layout_free(layout);
-    return status;
-}
-
-enum syn_status syn_resume_attend(struct syn_run *run)
-{
-    struct syn_layout *layout;
-    struct syn_worker_options options;
-    enum syn_status status = open_talk(&layout, &options);
-    if (status == SYN_OK)
-        status = syn_worker_serve(run->group, layout, &options, &no_weight);
-    syn_layout_free(layout);
-    return status;
-}
-
 static bool has(const struct offer *offer, uint64_t step, uint64_t hash)
 {
     for (uint64_t i = 0; i < offer->count; i++)
@@ -224,7 +187,7 @@ enum syn_status syn_resume_agree(struct syn_run *run)
     struct offer *all = calloc((size_t)run->options.workers, sizeof *all);
     if (!all)
         return syn_report(SYN_MEMORY, "cannot allocate room for what the workers offer");
-    enum syn_status status = hear_offers(run, &own, all);
+    enum syn_status status = syn_talk_gather(run->group, &own, sizeof own, all);
     if (status == SYN_OK)
         status = choose(run, all);
     free(all);

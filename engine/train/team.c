@@ -3,44 +3,31 @@
  * the calling one, so that the watcher is called on the thread it expects. */
 #include "engine/train/team.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "engine/base/fail.h"
+#include "engine/train/crew.h"
 #include "engine/train/options.h"
 
-struct member {
+/* A run whose members are threads. */
+struct team {
     const struct syn_train_options *options;
-    struct syn_group *group;
-    enum syn_status status;
-    struct syn_train_summary summary;
-    pthread_t thread;
-    bool is_started;
+    struct syn_group **groups;
+    struct syn_run *first; /* worker 0's, ready to go */
+    const struct syn_train_watch *watch;
+    struct syn_train_summary *summary;
+    enum syn_status status; /* of worker 0, which hears of every failure */
 };
 
-static void *work(void *argument)
+static void train_as(void *context, size_t member)
 {
-    struct member *member = argument;
+    struct team *team = context;
     struct syn_run *run;
-    member->status = syn_train_prepare(member->options, member->group, &run);
-    if (member->status == SYN_OK)
-        member->status = syn_train_go(run, NULL, &member->summary);
-    return NULL;
-}
-
-/* A thread that cannot be started leaves the group, so that the others do not wait for it. */
-static void start(struct member *member)
-{
-    member->is_started = pthread_create(&member->thread, NULL, work, member) == 0;
-    if (!member->is_started) {
-        member->status = syn_report(SYN_MEMORY, "cannot start a thread for a member of the run");
-        syn_group_leave(member->group, member->status, syn_error_text());
-    }
-}
-
-static size_t members_of(const struct syn_train_options *options)
-{
-    return (size_t)options->workers + (size_t)options->servers;
+    struct syn_train_summary unread;
+    if (member == 0)
+        team->status = syn_train_go(team->first, team->watch, team->summary);
+    else if (syn_train_prepare(team->options, team->groups[member], &run) == SYN_OK)
+        syn_train_go(run, NULL, &unread);
 }
 
 static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint64_t servers)
@@ -52,24 +39,18 @@ static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint
 }
 
 /* Worker 0 makes itself ready first: what is wrong with the input is then said once, not by all. */
-static enum syn_status train_together(const struct syn_train_options *options,
-                                      struct member *members, struct syn_group **groups,
-                                      const struct syn_train_watch *watch,
-                                      struct syn_train_summary *summary)
+static enum syn_status train_together(struct team *team, size_t count)
 {
-    size_t count = members_of(options);
-    struct syn_run *first;
-    enum syn_status status = syn_train_prepare(options, groups[0], &first);
-    if (status != SYN_OK)
-        return status;
-    for (size_t i = 1; i < count; i++) {
-        members[i] = (struct member){.options = options, .group = groups[i]};
-        start(&members[i]);
+    SYN_TRY(syn_group_open_threads(count, &team->options->group, team->groups));
+    enum syn_status status = appoint_all(team->groups, count, team->options->servers);
+    if (status == SYN_OK)
+        status = syn_train_prepare(team->options, team->groups[0], &team->first);
+    if (status == SYN_OK) {
+        syn_crew_run(team->groups, count, train_as, team);
+        status = team->status;
     }
-    status = syn_train_go(first, watch, summary);
-    for (size_t i = 1; i < count; i++)
-        if (members[i].is_started)
-            pthread_join(members[i].thread, NULL);
+    for (size_t i = 0; i < count; i++)
+        syn_group_close(team->groups[i]);
     return status;
 }
 
@@ -77,22 +58,13 @@ static enum syn_status train_on_threads(const struct syn_train_options *options,
                                         const struct syn_train_watch *watch,
                                         struct syn_train_summary *summary)
 {
-    size_t count = members_of(options);
-    struct member *members = calloc(count, sizeof *members);
-    struct syn_group **groups = calloc(count, sizeof *groups);
-    enum syn_status status = SYN_OK;
-    if (!members || !groups)
-        status = syn_report(SYN_MEMORY, "cannot allocate %zu workers and servers", count);
-    if (status == SYN_OK)
-        status = syn_group_open_threads(count, &options->group, groups);
-    if (status == SYN_OK)
-        status = appoint_all(groups, count, options->servers);
-    if (status == SYN_OK)
-        status = train_together(options, members, groups, watch, summary);
-    for (size_t i = 0; groups && i < count; i++)
-        syn_group_close(groups[i]);
-    free(groups);
-    free(members);
+    size_t count = (size_t)options->workers + (size_t)options->servers;
+    struct team team = {.options = options, .watch = watch, .summary = summary};
+    team.groups = calloc(count, sizeof *team.groups);
+    if (!team.groups)
+        return syn_report(SYN_MEMORY, "cannot allocate %zu workers and servers", count);
+    enum syn_status status = train_together(&team, count);
+    free(team.groups);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/train/gradient.h"
 #include "engine/train/options.h"
 #include "engine/train/run.h"
+#include "engine/train/talk.h"
 #include "engine/train/team.h"
 
 #define ASK_EVERY_NS 2e8
@@ -236,7 +237,7 @@ static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summ
 {
     memset(summary, 0, sizeof *summary);
     if (run->options.resume[0])
-        SYN_TRY(syn_resume_attend(run));
+        SYN_TRY(syn_talk_attend(run->group)); /* the workers agree on where to begin */
     return syn_worker_serve(run->group, syn_model_layout(run->model), &run->options.worker,
                             run->weights);
 }

@@ -69,7 +69,8 @@ struct syn_rates {
 
 /* Hand over a gradient, get the weights for the next.
  *   gradient  [layout size] the mean over this worker's own mini-batch; may be overwritten
- *   afterwards weights   [layout size] overwritten; unchanged on failure
+ *             afterwards
+ *   weights   [layout size] overwritten; unchanged on failure
  * Collective, but with schedule async, under which workers do not wait for one another and no two
  * runs are the same. Blocks as the schedule says, at most for the group's time-out. A gradient with
  * NaN or infinity on any worker: SYN_NONFINITE with the tensor's name, or SYN_PEER with the same

@@ -78,6 +78,32 @@ enum syn_status syn_pushes_finish(struct syn_pushes *pushes, struct syn_merged *
     return SYN_OK;
 }
 
+enum syn_status syn_pushes_ready(void *state, size_t tensor)
+{
+    const struct syn_pushes *pushes = state;
+    return syn_reducer_ready(pushes->reducer, tensor);
+}
+
+struct syn_courier *syn_pushes_courier(void *state)
+{
+    const struct syn_pushes *pushes = state;
+    return pushes->reducer->courier;
+}
+
+struct syn_cost syn_pushes_cost(void *state)
+{
+    struct syn_pushes *pushes = state;
+    struct syn_cost spent = pushes->cost;
+    pushes->cost = (struct syn_cost){0};
+    return spent;
+}
+
+const float *syn_pushes_residual(void *state)
+{
+    const struct syn_pushes *pushes = state;
+    return syn_reducer_residual(pushes->reducer);
+}
+
 enum syn_status syn_pushes_save(const struct syn_pushes *pushes, struct syn_archive *archive)
 {
     size_t count = syn_reducer_state_bytes(pushes->reducer);

@@ -1,5 +1,5 @@
 /* Gradients on their way through a reducer, in the order of pushing: what stores that have a
- * reducer share. */
+ * reducer share. Their state begins with it. */
 #ifndef SYN_WORKER_PUSHES_H
 #define SYN_WORKER_PUSHES_H
 
@@ -15,7 +15,8 @@ struct syn_pushes {
     size_t open; /* pushes unanswered, at most window */
     size_t oldest;
     bool sends_updates;
-    bool is_started; /* the next push has been announced */
+    bool is_started;      /* the next push has been announced */
+    struct syn_cost cost; /* since the store was last asked */
     struct {
         struct syn_ticket ticket;
         double lr;
@@ -53,5 +54,11 @@ enum syn_status syn_pushes_save(const struct syn_pushes *pushes, struct syn_arch
 enum syn_status syn_pushes_load(struct syn_pushes *pushes, const struct syn_archive *archive);
 enum syn_status syn_pushes_load_regrouped(struct syn_pushes *pushes,
                                           const struct syn_archive *const *archives, size_t count);
+
+/* These of a store's functions are the same for all whose state begins with its pushes. */
+enum syn_status syn_pushes_ready(void *state, size_t tensor);
+struct syn_courier *syn_pushes_courier(void *state);
+struct syn_cost syn_pushes_cost(void *state);
+const float *syn_pushes_residual(void *state);
 
 #endif

@@ -8,13 +8,12 @@
 #include "worker/pushes.h"
 
 struct replicas {
-    struct syn_pushes pushes;
+    struct syn_pushes pushes; /* first */
     struct syn_optimizer *optimizer;
     float *weights; /* [size] */
     size_t size;
     size_t workers;
     bool sends_updates;
-    struct syn_cost cost;
 };
 
 static void close_state(void *state)
@@ -60,7 +59,7 @@ static enum syn_status apply_oldest(struct replicas *own)
     double lr;
     SYN_TRY(syn_pushes_finish(&own->pushes, &merged, &lr));
     double scale = 1 / ((double)own->workers * (own->sends_updates ? lr : 1));
-    syn_cost_add(&own->cost, &merged.cost);
+    syn_cost_add(&own->pushes.cost, &merged.cost);
     if (merged.dense)
         return syn_optimizer_apply(own->optimizer, lr, scale, merged.dense, own->weights);
     return syn_optimizer_apply_sparse(own->optimizer, lr, scale, merged.index, merged.value,
@@ -80,12 +79,6 @@ static enum syn_status start(void *state, const float *gradient, const struct sy
     struct replicas *own = state;
     SYN_TRY(drain(own, own->pushes.window - 1));
     return syn_pushes_start(&own->pushes, gradient, rates);
-}
-
-static enum syn_status ready(void *state, size_t tensor)
-{
-    struct replicas *own = state;
-    return syn_reducer_ready(own->pushes.reducer, tensor);
 }
 
 static enum syn_status push(void *state, const float *gradient, const struct syn_rates *rates,
@@ -112,26 +105,6 @@ static enum syn_status settle(void *state, float *weights)
     SYN_TRY(drain(own, 0));
     memcpy(weights, own->weights, own->size * sizeof *weights);
     return SYN_OK;
-}
-
-static struct syn_courier *courier(void *state)
-{
-    struct replicas *own = state;
-    return own->pushes.reducer->courier;
-}
-
-static struct syn_cost cost(void *state)
-{
-    struct replicas *own = state;
-    struct syn_cost spent = own->cost;
-    own->cost = (struct syn_cost){0};
-    return spent;
-}
-
-static const float *residual(void *state)
-{
-    struct replicas *own = state;
-    return syn_reducer_residual(own->pushes.reducer);
 }
 
 static enum syn_status save(void *state, struct syn_archive *archive)
@@ -170,14 +143,14 @@ const struct syn_store_type syn_store_replicas = {
     .part = {"replicas", "every worker has all weights and applies every sum; no weights travel"},
     .open = open_state,
     .start = start,
-    .ready = ready,
+    .ready = syn_pushes_ready,
     .push = push,
     .drain = drain,
     .take = take,
     .settle = settle,
-    .courier = courier,
-    .cost = cost,
-    .residual = residual,
+    .courier = syn_pushes_courier,
+    .cost = syn_pushes_cost,
+    .residual = syn_pushes_residual,
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,

@@ -12,9 +12,8 @@
 #include "worker/pushes.h"
 
 struct servers {
+    struct syn_pushes pushes; /* first */
     struct syn_client *client;
-    struct syn_pushes pushes;
-    struct syn_cost cost;
 };
 
 static enum syn_status check(const struct syn_worker_options *options)
@@ -73,7 +72,7 @@ static enum syn_status drain(void *state, size_t left)
             none.cost.staleness = (double)staleness;
             none.cost.staleness_most = staleness;
         }
-        syn_cost_add(&own->cost, &none.cost);
+        syn_cost_add(&own->pushes.cost, &none.cost);
     }
     return SYN_OK;
 }
@@ -85,12 +84,6 @@ static enum syn_status start(void *state, const float *gradient, const struct sy
     SYN_TRY(drain(own, own->pushes.window - 1));
     syn_client_note(own->client, syn_pushes_place(&own->pushes), rates->lr, true);
     return syn_pushes_start(&own->pushes, gradient, rates);
-}
-
-static enum syn_status ready(void *state, size_t tensor)
-{
-    struct servers *own = state;
-    return syn_reducer_ready(own->pushes.reducer, tensor);
 }
 
 static enum syn_status push(void *state, const float *gradient, const struct syn_rates *rates,
@@ -116,27 +109,8 @@ static enum syn_status settle(void *state, float *weights)
 {
     struct servers *own = state;
     SYN_TRY(drain(own, 0));
-    return syn_client_settle(own->client, own->pushes.reducer->courier, 0, weights, &own->cost);
-}
-
-static struct syn_courier *courier(void *state)
-{
-    struct servers *own = state;
-    return own->pushes.reducer->courier;
-}
-
-static struct syn_cost cost(void *state)
-{
-    struct servers *own = state;
-    struct syn_cost spent = own->cost;
-    own->cost = (struct syn_cost){0};
-    return spent;
-}
-
-static const float *residual(void *state)
-{
-    struct servers *own = state;
-    return syn_reducer_residual(own->pushes.reducer);
+    return syn_client_settle(own->client, own->pushes.reducer->courier, 0, weights,
+                             &own->pushes.cost);
 }
 
 /* Everyone saves all of the servers' state, in the form in which replicas save theirs: it is then
@@ -147,7 +121,7 @@ static enum syn_status save_rows(struct servers *own, struct syn_archive *archiv
     size_t count = syn_client_rows(own->client);
     for (size_t row = 0; row < count; row++)
         SYN_TRY(syn_client_settle(own->client, own->pushes.reducer->courier, row, rows + row * size,
-                                  &own->cost));
+                                  &own->pushes.cost));
     SYN_TRY(syn_archive_add(archive, "store/weights", rows, size * sizeof *rows));
     return syn_archive_add(archive, "store/optimizer", rows + size,
                            (count - 1) * size * sizeof *rows);
@@ -193,11 +167,11 @@ static enum syn_status load_rows(struct servers *own, const struct syn_archive *
     const float *memory;
     SYN_TRY(find_rows(own, archive, "store/weights", 1, &saved));
     SYN_TRY(find_rows(own, archive, "store/optimizer", memories, &memory));
-    SYN_TRY(syn_client_restore(own->client, courier, 0, saved, &own->cost));
+    SYN_TRY(syn_client_restore(own->client, courier, 0, saved, &own->pushes.cost));
     for (size_t i = 0; i < memories; i++)
         SYN_TRY(syn_client_restore(own->client, courier, 1 + i, memory + i * own->pushes.size,
-                                   &own->cost));
-    return syn_client_settle(own->client, courier, 0, weights, &own->cost);
+                                   &own->pushes.cost));
+    return syn_client_settle(own->client, courier, 0, weights, &own->pushes.cost);
 }
 
 static enum syn_status load(void *state, const struct syn_archive *archive)
@@ -229,14 +203,14 @@ const struct syn_store_type syn_store_servers = {
     .check = check,
     .open = open_state,
     .start = start,
-    .ready = ready,
+    .ready = syn_pushes_ready,
     .push = push,
     .drain = drain,
     .take = take,
     .settle = settle,
-    .courier = courier,
-    .cost = cost,
-    .residual = residual,
+    .courier = syn_pushes_courier,
+    .cost = syn_pushes_cost,
+    .residual = syn_pushes_residual,
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,

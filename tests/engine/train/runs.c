@@ -1,4 +1,4 @@
-/* Short runs for tests of checkpoints. */
+/* Short runs for tests of training. */
 #include "runs.h"
 
 #include "check.h"

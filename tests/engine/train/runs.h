@@ -1,5 +1,5 @@
-/* What the tests of checkpoints share: a directory of their own, short runs into it, and going on
- * with them. */
+/* What tests of training share: a directory of their own, short runs into it, and going on with
+ * them. */
 #ifndef SYN_TEST_TRAIN_RUNS_H
 #define SYN_TEST_TRAIN_RUNS_H
 

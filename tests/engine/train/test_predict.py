@@ -14,13 +14,13 @@ COMMAND = "syncopate"
 SMALL = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "1000", "--threads", "1"]
 
 
-def run(*words, ranks=0):
+def run(*words, ranks=0, cwd=None):
     mpirun = ["mpirun", "-n", str(ranks), "--oversubscribe", "--mca", "btl", "self,vader", "--mca",
               "mpi_yield_when_idle", "1"] if ranks else []
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        ASAN_OPTIONS="detect_leaks=0" if ranks else "")
     return subprocess.run([*mpirun, COMMAND, *words], capture_output=True, text=True, timeout=200,
-                          env=environment, check=False)
+                          env=environment, cwd=cwd, check=False)
 
 
 class Simulate(unittest.TestCase):
@@ -88,8 +88,11 @@ class Advise(unittest.TestCase):
 
     def test_it_leaves_no_files(self):
         with tempfile.TemporaryDirectory() as home:
-            subprocess.run([COMMAND, "advise", *SMALL, "--workers", "2"], cwd=home, capture_output=True, check=True)
+            before = set(os.listdir("/"))
+            done = run("advise", *SMALL, "--workers", "2", "--batch", "8", cwd=home)
+            self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(os.listdir(home), [])
+            self.assertEqual(set(os.listdir("/")), before)
 
     def test_bad_input_is_one_line_and_code_2(self):
         for flags in (["--workers", "1"], ["--model", "magic"], ["word"], ["--batch", "0"]):
@@ -127,6 +130,14 @@ class Auto(unittest.TestCase):
         summary, _, _ = self.train("--algo", "auto", "--workers", "2")
         again, _, _ = self.train("--algo", summary["algo"], "--workers", "2")
         self.assertEqual(summary["weights_hash"], again["weights_hash"])
+
+    def test_servers_are_refused_before_anything_is_written(self):
+        with tempfile.TemporaryDirectory() as home:
+            done = run("train", *SMALL, "--workers", "2", "--servers", "1", "--algo", "auto", "--out", f"{home}/run")
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn("servers is 1", done.stderr)
+            self.assertEqual(os.listdir(home), [])
 
     def test_one_worker_has_nothing_to_choose(self):
         summary, settings, _ = self.train("--algo", "auto")

@@ -9,7 +9,7 @@
 
 #include <syncopate/engine/train.h>
 
-static char home[64]; /* a directory of this test's own */
+#include "runs.h"
 
 static const size_t teams[] = {1, 2, 3, 5};
 
@@ -31,7 +31,7 @@ static struct syn_train_options short_run(const char *algo, size_t workers, size
     options.worker.warmup = 3;
     options.worker.reducer.density = 0.02;
     options.overwrite = true;
-    snprintf(options.out, sizeof options.out, "%s/run", home);
+    snprintf(options.out, sizeof options.out, "%s/run", runs_home);
     return options;
 }
 
@@ -190,21 +190,6 @@ static void a_gradient_that_explodes_ends_servers_and_workers(void **state)
     }
 }
 
-static int make_home(void **state)
-{
-    (void)state;
-    snprintf(home, sizeof home, "/tmp/syncopate-servers-XXXXXX");
-    return mkdtemp(home) ? 0 : -1;
-}
-
-static int remove_home(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r -- '%s'", home);
-    return system(command);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,5 +202,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused_with_the_reason),
         cmocka_unit_test(a_gradient_that_explodes_ends_servers_and_workers),
     };
-    return cmocka_run_group_tests(tests, make_home, remove_home);
+    return cmocka_run_group_tests(tests, runs_begin, runs_end);
 }

@@ -10,9 +10,9 @@
 
 #include <syncopate/engine/train.h>
 
-static char home[64]; /* a directory of this test's own */
+#include "runs.h"
 
-/* A few steps of a perceptron on made-up images, into home/name. */
+/* A few steps of a perceptron on made-up images, into runs_home/name. */
 static struct syn_train_options short_run(const char *name)
 {
     struct syn_train_options options;
@@ -23,7 +23,7 @@ static struct syn_train_options short_run(const char *name)
     options.epochs = 2;
     options.batch = 32;
     options.log_every = 10;
-    snprintf(options.out, sizeof options.out, "%s/%s", home, name);
+    snprintf(options.out, sizeof options.out, "%s/%s", runs_home, name);
     return options;
 }
 
@@ -299,7 +299,7 @@ static void unnamed_runs_get_numbers(void **state)
     (void)state;
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
-    assert_int_equal(chdir(home), 0);
+    assert_int_equal(chdir(runs_home), 0);
     for (int i = 1; i <= 2; i++) {
         struct syn_train_options options = short_run("");
         struct syn_train_summary summary;
@@ -311,21 +311,6 @@ static void unnamed_runs_get_numbers(void **state)
         assert_string_equal(summary.out, expected);
     }
     assert_int_equal(chdir(before), 0);
-}
-
-static int make_home(void **state)
-{
-    (void)state;
-    snprintf(home, sizeof home, "/tmp/syncopate-train-XXXXXX");
-    return mkdtemp(home) ? 0 : -1;
-}
-
-static int remove_home(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r -- '%s'", home);
-    return system(command);
 }
 
 int main(void)
@@ -345,5 +330,5 @@ int main(void)
         cmocka_unit_test(an_old_run_is_replaced_only_when_asked_for),
         cmocka_unit_test(unnamed_runs_get_numbers),
     };
-    return cmocka_run_group_tests(tests, make_home, remove_home);
+    return cmocka_run_group_tests(tests, runs_begin, runs_end);
 }

@@ -1,5 +1,5 @@
-/* What the members of a group have to settle before there is a worker to train with: its options may
- * depend on it. */
+/* What the members of a group have to settle before there is a worker to train with: the worker's
+ * options may depend on it. */
 #ifndef SYN_TRAIN_TALK_H
 #define SYN_TRAIN_TALK_H
 

@@ -329,6 +329,98 @@ static void what_cannot_be_combined_is_refused_with_the_reason(void **state)
     assert_non_null(strstr(syn_error_text(), "gtopk"));
 }
 
+enum { LARGE = 10007, PIECES = 6 }; /* several of the blocks in which gradients are read */
+
+static const size_t large_tensors[] = {4000, 6006, 1, SIZE_MAX};
+static const size_t piece_sizes[PIECES] = {1, 4095, 3, 2000, 3907, 1};
+
+/* A copy of the gradient in pieces that lie apart, in another order. */
+static void cut(const float *gradient, float room[LARGE + PIECES], struct syn_piece pieces[PIECES])
+{
+    size_t at = LARGE;
+    for (size_t i = 0, end = LARGE + PIECES; i < PIECES; i++) {
+        end -= piece_sizes[i] + 1;
+        pieces[i] = (struct syn_piece){room + end, piece_sizes[i]};
+        memcpy(room + end, gradient + (LARGE - at), piece_sizes[i] * sizeof *room);
+        at -= piece_sizes[i];
+    }
+}
+
+/* The odd one hands over pieces; the steps before the last are good. */
+static void step_in_pieces(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    static _Thread_local float gradient[LARGE];
+    static _Thread_local float room[LARGE + PIECES];
+    struct syn_piece pieces[PIECES];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    for (size_t step = 0; step < 4 && stage->got[rank] == SYN_OK; step++) {
+        struct syn_ticket ticket;
+        struct syn_merged merged;
+        scenario_gradient(RANDOM, rank, step, gradient, LARGE);
+        if (step == 3)
+            gradient[4100] = NAN;
+        cut(gradient, room, pieces);
+        enum syn_status status =
+            rank == stage->odd_one
+                ? syn_reducer_begin_pieces(reducer, pieces, PIECES, NULL, &ticket)
+                : syn_reducer_begin(reducer, gradient, NULL, &ticket);
+        memset(room, 0xff, sizeof room); /* it has been read */
+        stage_note(stage, rank,
+                   status == SYN_OK ? syn_reducer_wait(reducer, ticket, &merged) : status);
+        if (stage->got[rank] == SYN_OK)
+            stage->hash[rank] = syn_hash(stage->hash[rank], syn_reducer_residual(reducer),
+                                         LARGE * sizeof *gradient);
+    }
+    syn_reducer_close(reducer);
+}
+
+static void a_gradient_in_pieces_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"topk", "gtopk", "strom", "ssgd"};
+    for (int r = 0; r < 4; r++)
+        for (int threads = 1; threads <= 3; threads += 2) {
+            struct stage whole = stage_for(recipes[r]);
+            whole.tensors = large_tensors;
+            whole.odd_one = SIZE_MAX;
+            whole.options.residual = "feedback";
+            whole.options.select_threads = (uint64_t)threads;
+            whole.options.bucket_bytes = threads == 3 ? 4 * 5000 : 0;
+            if (r == 3)
+                whole.options.values = "f16";
+            struct stage cut_up = whole;
+            cut_up.odd_one = 1;
+            team_run(2, 20000, step_in_pieces, &whole);
+            team_run(2, 20000, step_in_pieces, &cut_up);
+            for (size_t w = 0; w < 2; w++) {
+                assert_int_equal(cut_up.got[w], SYN_NONFINITE);
+                assert_non_null(strstr(cut_up.cause[w], "\"t1\", entry 100"));
+                assert_true(cut_up.hash[w] == whole.hash[w]);
+            }
+        }
+}
+
+static void pieces_that_cannot_be_read_are_refused(void **state)
+{
+    (void)state;
+    struct syn_group *group;
+    struct syn_reducer *reducer;
+    struct syn_ticket ticket;
+    float gradient[SIZE] = {0};
+    struct syn_piece pieces[] = {{gradient, 100}, {gradient + 100, SIZE - 100}};
+    assert_ok(syn_group_open_threads(1, NULL, &group));
+    struct stage stage = stage_for("ssgd");
+    assert_ok(stage_open(&stage, group, &reducer));
+    assert_status(SYN_INVALID, syn_reducer_begin_pieces(reducer, pieces, 2, NULL, &ticket));
+    assert_non_null(strstr(syn_error_text(), "residual"));
+    assert_status(SYN_INVALID, syn_reducer_begin_pieces(reducer, pieces, 1, NULL, &ticket));
+    assert_non_null(strstr(syn_error_text(), "100 entries"));
+    syn_reducer_close(reducer);
+    syn_group_close(group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +432,8 @@ int main(void)
         cmocka_unit_test(a_step_may_choose_its_density_up_to_the_most_and_tells_its_times),
         cmocka_unit_test(a_scale_needs_a_residual),
         cmocka_unit_test(what_cannot_be_combined_is_refused_with_the_reason),
+        cmocka_unit_test(a_gradient_in_pieces_gives_the_same_bits),
+        cmocka_unit_test(pieces_that_cannot_be_read_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

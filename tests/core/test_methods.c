@@ -46,8 +46,24 @@ static void corrected_momentum_follows_its_formula(void **state)
     assert_true(stage.holds[0]);
 }
 
-/* The threshold's rule: from the density of a step to the tau of the next. */
-static float next_tau(const struct syn_reducer_options *options, float tau, size_t sent)
+/* The magnitude that a share of the sums reaches. */
+static float reached_by(double density, const float *sums)
+{
+    size_t share = (size_t)(density * SIZE);
+    for (size_t e = 0; e < SIZE; e++) {
+        size_t larger = 0;
+        for (size_t other = 0; other < SIZE; other++)
+            larger += fabsf(sums[other]) > fabsf(sums[e]);
+        if (larger + 1 == share)
+            return fabsf(sums[e]);
+    }
+    return 0;
+}
+
+/* The threshold's rule: from the density of a step to the tau of the next; with a target, from that
+ * step's sums. */
+static float next_tau(const struct syn_reducer_options *options, float tau, size_t sent,
+                      const float *sums)
 {
     float density = (float)sent / SIZE;
     if (strcmp(options->threshold_mode, "band") == 0) {
@@ -55,10 +71,8 @@ static float next_tau(const struct syn_reducer_options *options, float tau, size
             return tau / powf(0.5F, 1 / 20.0F);
         return density < (float)options->threshold_low ? tau * powf(0.5F, 1 / 20.0F) : tau;
     }
-    if (strcmp(options->threshold_mode, "target") == 0) {
-        float factor = powf(density / (float)options->density, 0.25F);
-        return tau * fminf(fmaxf(factor, 0.5F), 2.0F);
-    }
+    if (strcmp(options->threshold_mode, "target") == 0)
+        return fmaxf(0.95F * tau, reached_by(options->density, sums));
     return tau;
 }
 
@@ -68,7 +82,9 @@ static void follow_strom(struct syn_group *group, size_t rank, void *context)
     struct stage *stage = context;
     struct syn_reducer *reducer;
     float gradient[SIZE], r[SIZE] = {0};
-    float tau = (float)stage->options.threshold;
+    bool has_target = strcmp(stage->options.threshold_mode, "target") == 0;
+    float tau = has_target ? 0 : (float)stage->options.threshold;
+    size_t sent = 0;
     stage_note(stage, rank, stage_open(stage, group, &reducer));
     if (stage->got[rank] != SYN_OK)
         return;
@@ -78,14 +94,17 @@ static void follow_strom(struct syn_group *group, size_t rank, void *context)
     for (size_t i = 0; i < 30 && holds; i++) {
         struct syn_ticket ticket;
         struct syn_merged merged;
-        size_t sent = 0;
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        for (size_t e = 0; e < SIZE; e++)
+            r[e] += step.scale * gradient[e];
+        if (i > 0 || has_target)
+            tau = next_tau(&stage->options, tau, sent, r);
+        sent = 0;
         holds = syn_reducer_begin(reducer, gradient, &step, &ticket) == SYN_OK &&
                 syn_reducer_wait(reducer, ticket, &merged) == SYN_OK &&
                 fabs(merged.cost.threshold / (double)tau - 1) < 1e-5;
         tau = (float)merged.cost.threshold;
         for (size_t e = 0; e < SIZE && holds; e++) {
-            r[e] += step.scale * gradient[e];
             if (fabsf(r[e]) >= tau) {
                 holds = sent < merged.count && merged.index[sent] == e &&
                         merged.value[sent] == copysignf(tau, r[e]);
@@ -95,7 +114,6 @@ static void follow_strom(struct syn_group *group, size_t rank, void *context)
             holds = holds && syn_reducer_residual(reducer)[e] == r[e];
         }
         holds = holds && sent == merged.count;
-        tau = next_tau(&stage->options, tau, sent);
     }
     stage->holds[rank] = holds;
     syn_reducer_close(reducer);

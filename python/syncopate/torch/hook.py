@@ -156,11 +156,15 @@ class Attached:
             self.reducer.clear(self._route.places)
 
     def _runs_of(self, bucket: dist.GradBucket) -> list[_Run]:
+        """Where the bucket's entries belong; the same list as long as its parameters are the same."""
         parameters = bucket.parameters()
         key = tuple(map(id, parameters))
         known = self._cut.get(bucket.index())
-        if known and known[0] == key:
-            return known[1]
+        if known is None or known[0] != key:
+            known = self._cut[bucket.index()] = (key, self._find_runs(parameters))
+        return known[1]
+
+    def _find_runs(self, parameters: list[torch.Tensor]) -> list[_Run]:
         runs: list[_Run] = []
         at = 0
         for parameter in parameters:
@@ -170,7 +174,6 @@ class Attached:
             else:
                 runs.append(_Run(flat, at, count))
             at += count
-        self._cut[bucket.index()] = (key, runs)
         return runs
 
     def _can_be_read(self, taken: _Bucket) -> bool:
@@ -187,6 +190,7 @@ class Attached:
         taken.is_copied = True
 
     def _announce(self, bucket: dist.GradBucket) -> None:
+        """Let what has been copied travel."""
         if bucket.index() == 0:
             self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps), 1 / self._scale())
         for parameter in bucket.parameters():
@@ -229,7 +233,7 @@ class Attached:
             taken.buffer.fill_(float("nan"))
             taken.future.set_result(taken.buffer)
         if self._nonfinite == "raise":
-            def complain(_future):
+            def complain(_future: torch.futures.Future) -> None:
                 raise error
             self._under_way[-1].future = self._under_way[-1].future.then(complain)
 

@@ -75,9 +75,9 @@ def unpack(kind: str, saved: dict[str, Any] | Sequence[dict[str, Any]], group: G
 
 
 def save(directory: str, what: Stateful, **more: Any) -> str:
-    """Write this worker's state into a directory that all workers share, with anything else that
-    torch.save() takes, such as model=model.state_dict(). Collective for an Optimizer. Returns the path;
-    the file is there whole or not at all."""
+    """Write this worker's state into a directory that all workers share, with more of tensors, numbers,
+    text and containers of them, such as model=model.state_dict(). Collective for an Optimizer. Returns
+    the path; the file is there whole or not at all."""
     os.makedirs(directory, exist_ok=True)
     saved = what.state_dict()
     path = os.path.join(directory, NAME.format(**saved))
@@ -97,6 +97,10 @@ def _sets(directory: str) -> dict[tuple[int, int], dict[int, str]]:
     return found
 
 
+def _read(path: str) -> dict[str, Any]:
+    return torch.load(path, map_location="cpu", weights_only=True)  # plain data, never code
+
+
 def load(directory: str, what: Stateful) -> dict[str, Any]:
     """Take on the newest complete set of states in a directory, whatever its number of workers was.
     Returns what else this worker saved with it (or the worker of its rank modulo the old number)."""
@@ -108,9 +112,9 @@ def load(directory: str, what: Stateful) -> dict[str, Any]:
         raise StateError(f'no complete set of states in "{directory}"; there is: {parts or "nothing"}')
     _, workers = newest = max(whole)
     paths = sets[newest]
-    own = torch.load(paths[what.group.rank % workers])
+    own = _read(paths[what.group.rank % workers])
     if workers == what.group.size:
         what.load_state_dict(own["state"])
     else:
-        what.load_state_dict([torch.load(paths[rank])["state"] for rank in range(workers)])
+        what.load_state_dict([_read(paths[rank])["state"] for rank in range(workers)])
     return {name: value for name, value in own.items() if name != "state"}

@@ -75,9 +75,9 @@ def unpack(kind: str, saved: dict[str, Any] | Sequence[dict[str, Any]], group: G
 
 
 def save(directory: str, what: Stateful, **more: Any) -> str:
-    """Write this worker's state into a directory that all workers share, with more of tensors, numbers,
-    text and containers of them, such as model=model.state_dict(). Collective for an Optimizer. Returns
-    the path; the file is there whole or not at all."""
+    """Write this worker's state into a directory that all workers share, with anything else that
+    torch.save() takes, such as model=model.state_dict(). Collective for an Optimizer. Returns the path;
+    the file is there whole or not at all."""
     os.makedirs(directory, exist_ok=True)
     saved = what.state_dict()
     path = os.path.join(directory, NAME.format(**saved))
@@ -98,11 +98,13 @@ def _sets(directory: str) -> dict[tuple[int, int], dict[int, str]]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    return torch.load(path, map_location="cpu", weights_only=True)  # plain data, never code
+    # A run's own files. Reading plain data only is not to be had from 1.13: it knows no floats.
+    return torch.load(path, map_location="cpu", weights_only=False)
 
 
 def load(directory: str, what: Stateful) -> dict[str, Any]:
     """Take on the newest complete set of states in a directory, whatever its number of workers was.
+    As torch.load() may run code that is in a file, load what you have saved.
     Returns what else this worker saved with it (or the worker of its rank modulo the old number)."""
     sets = _sets(directory)
     whole = [key for key, paths in sets.items() if len(paths) == key[1]]

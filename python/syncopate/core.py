@@ -144,12 +144,12 @@ class Reducer(_Owned):
         C.syn_bridge_spread(byref(self.merged), factor, places, len(places))
         return self.merged
 
-    def step(self, pieces: ctypes.Array, density: float, factor: float,
+    def step(self, pieces: ctypes.Array, density: float, scale: float, factor: float,
              places: ctypes.Array) -> Merged:
         """All of a step at once: the gradient is in these Pieces, and goes to Places as finish() says.
         Blocks."""
-        C.syn_bridge_step(self.handle, pieces, len(pieces), byref(Step(density, 1.0)), factor, places,
-                          len(places), byref(self.merged))
+        C.syn_bridge_step(self.handle, pieces, len(pieces), byref(Step(density, scale)), factor,
+                          places, len(places), byref(self.merged))
         return self.merged
 
     def clear(self, places: ctypes.Array) -> None:

@@ -95,7 +95,11 @@ class _Route:
 
 
 class Attached:
-    """What attach() returns: statistics, state, and the end."""
+    """What attach() returns: statistics, state, and the end.
+
+    loss_scale  what the loss is multiplied by, such as scaler.get_scale(), to be set before backward().
+                Residuals are kept without it, so that they stay right when a loss scaler changes it.
+    """
 
     def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
                  density: Density, nonfinite: str, transport: str, group_options: dict[str, Any]):
@@ -117,11 +121,12 @@ class Attached:
         self.steps = 0
         self.totals = dict.fromkeys(SUMMED, 0.0)
         self.hook_ms = 0.0
+        self.loss_scale = 1.0
         self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
         self._parameters = list(names.values())  # so that ids stay theirs
         self._nonfinite = nonfinite
         self._is_dense = values["select"] == "all"
-        self._reads_pieces = not self._overlaps and self.reducer.residual() is not None
+        self._has_residual = self.reducer.residual() is not None
         self._flat: torch.Tensor | None = None
         self._cut: dict[int, tuple[tuple[int, ...], list[_Run]]] = {}
         self._under_way: list[_Bucket] = []
@@ -151,11 +156,15 @@ class Attached:
             self.reducer.clear(self._route.places)
 
     def _runs_of(self, bucket: dist.GradBucket) -> list[_Run]:
+        """Where the bucket's entries belong; the same list as long as its parameters are the same."""
         parameters = bucket.parameters()
         key = tuple(map(id, parameters))
         known = self._cut.get(bucket.index())
-        if known and known[0] == key:
-            return known[1]
+        if known is None or known[0] != key:
+            known = self._cut[bucket.index()] = (key, self._find_runs(parameters))
+        return known[1]
+
+    def _find_runs(self, parameters: list[torch.Tensor]) -> list[_Run]:
         runs: list[_Run] = []
         at = 0
         for parameter in parameters:
@@ -165,13 +174,12 @@ class Attached:
             else:
                 runs.append(_Run(flat, at, count))
             at += count
-        self._cut[bucket.index()] = (key, runs)
         return runs
 
     def _can_be_read(self, taken: _Bucket) -> bool:
         """Whether the library can read the bucket where it lies."""
         is_whole = len(taken.runs) == 1 and taken.runs[0].count == self.layout.size
-        return taken.is_plain and (self._reads_pieces or (is_whole and not self._overlaps))
+        return taken.is_plain and not self._overlaps and (self._has_residual or is_whole)
 
     def _copy(self, taken: _Bucket) -> None:
         if self._flat is None:
@@ -182,8 +190,9 @@ class Attached:
         taken.is_copied = True
 
     def _announce(self, bucket: dist.GradBucket) -> None:
+        """Let what has been copied travel."""
         if bucket.index() == 0:
-            self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps))
+            self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps), 1 / self._scale())
         for parameter in bucket.parameters():
             self.reducer.ready(self._number[id(parameter)])
 
@@ -205,11 +214,17 @@ class Attached:
             self.totals[name] += getattr(cost, name)
         return cost.select_ms + cost.encode_ms + cost.wait_ms
 
+    def _scale(self) -> float:
+        """By which gradients are too large for the residual."""
+        return self.loss_scale if self._has_residual else 1.0
+
     def _merge(self, route: _Route) -> Cost:
-        scale = 1 / self.group.size
+        scale = self._scale()
+        factor = scale / self.group.size
         if self._overlaps:
-            return self.reducer.finish(scale, route.places).cost
-        return self.reducer.step(route.pieces, self.density.at(self.steps), scale, route.places).cost
+            return self.reducer.finish(factor, route.places).cost
+        return self.reducer.step(route.pieces, self.density.at(self.steps), 1 / scale, factor,
+                                 route.places).cost
 
     def _poison(self, error: NonFiniteError) -> None:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
@@ -218,7 +233,7 @@ class Attached:
             taken.buffer.fill_(float("nan"))
             taken.future.set_result(taken.buffer)
         if self._nonfinite == "raise":
-            def complain(_future):
+            def complain(_future: torch.futures.Future) -> None:
                 raise error
             self._under_way[-1].future = self._under_way[-1].future.then(complain)
 

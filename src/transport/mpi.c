@@ -3,6 +3,11 @@
  * starves the computation when there are more processes than cores, and because a wait inside
  * MPI has no time-out.
  *
+ * Messages travel in pieces that Open MPI sends without asking the receiver first. A question
+ * waits behind the data that flows the same way on its connection: asking made two workers that
+ * swap a megabyte take twice the time of the bytes. Every piece is full but the last, which may be
+ * empty. Each message of a pair has a tag of its own, so that pieces of several do not mix.
+ *
  * Data and notices are told apart by tag. One receive for notices is always posted.
  *
  * MPI has no way to take back a send to somebody who never receives it. If that happens when a
@@ -10,7 +15,6 @@
  * back meanwhile, and leaves MPI unfinalised; the launcher then ends the processes that hang. */
 #include "transport/transport.h"
 
-#include <limits.h>
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,7 +23,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { TAG_DATA, TAG_NOTICE };
+enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 
 /* How long a failing worker still gives its notices to go out, and how long its buffers to come
  * free; and, at the end of the process, the others to say their last words before the launcher
@@ -27,14 +31,10 @@ enum { TAG_DATA, TAG_NOTICE };
 #define FLUSH_NS    INT64_C(200000000)
 #define FAREWELL_NS INT64_C(1000000000)
 
-/* Up to this size Open MPI sends over TCP without asking the receiver first. An answer takes two
- * looks at the network, and those who wait look now and then only: asking made a ring of chunks of
- * 431 KB at 100 Mbit/s take a tenth longer. Other MPIs do not read it, and what the user says goes
- * before. */
+/* Up to this size Open MPI sends over TCP without asking, heads included; pieces are smaller. Other
+ * MPIs do not read it, and what the user says goes before. */
 #define EAGER_BYTES "524288"
-
-/* Messages beyond INT_MAX bytes are described in units of this many bytes and a rest. */
-#define UNIT (1 << 20)
+#define PIECE_BYTES ((size_t)500000)
 
 struct outgoing {
     struct syn_notice notice;
@@ -45,7 +45,10 @@ struct membership {
     MPI_Comm communicator;
     struct syn_notice incoming;
     MPI_Request listening;
-    struct outgoing *outbox; /* [size][SYN_NOTICE_KINDS] */
+    struct outgoing *outbox;       /* [size][SYN_NOTICE_KINDS] */
+    uint32_t *sent;                /* [size] messages begun to each */
+    uint32_t *received;            /* [size] and from each */
+    struct syn_request *long_ones; /* under way in several pieces: all go on whenever one waits */
 };
 
 /* Of this process: whether MPI may be finalised at its end. */
@@ -65,10 +68,12 @@ static enum syn_status failed(const char *what, int code)
     return syn_fail(SYN_IO, "%s: %s", what, text);
 }
 
-/* MPI's name for what is under way, as kept in a request: a pointer or a number, as MPI likes. */
+/* What a request keeps: MPI's name for the piece under way, a pointer or a number, as MPI likes. */
 struct ticket {
     MPI_Request under_way;
 };
+/* In extra: bytes of the pieces before, the message's tag, whether it has had its last piece. */
+enum { DONE, TAG, IS_WHOLE };
 
 _Static_assert(sizeof(struct ticket) <= sizeof(void *), "it must fit into a request's handle");
 
@@ -100,78 +105,110 @@ static bool finishes_within(MPI_Request *under_way, int64_t limit_ns)
     }
 }
 
-/* A datatype for count bytes, count > INT_MAX. */
-static int describe(size_t count, MPI_Datatype *type)
+static size_t piece_bytes(const struct syn_request *request)
 {
-    MPI_Datatype unit;
-    int code = MPI_Type_contiguous(UNIT, MPI_BYTE, &unit);
-    if (code != MPI_SUCCESS)
-        return code;
-    int lengths[2] = {(int)(count / UNIT), (int)(count % UNIT)};
-    MPI_Aint places[2] = {0, (MPI_Aint)(count - count % UNIT)};
-    MPI_Datatype types[2] = {unit, MPI_BYTE};
-    code = MPI_Type_create_struct(2, lengths, places, types, type);
-    MPI_Type_free(&unit);
-    return code == MPI_SUCCESS ? MPI_Type_commit(type) : code;
+    size_t left = request->count - (size_t)request->extra[DONE];
+    return left < PIECE_BYTES ? left : PIECE_BYTES;
 }
 
-static int post(MPI_Comm communicator, const struct syn_request *request, int count,
-                MPI_Datatype type, MPI_Request *under_way)
+/* Begin the next piece. */
+static enum syn_status post(const struct membership *own, struct syn_request *request)
 {
+    size_t done = (size_t)request->extra[DONE];
+    int count = (int)piece_bytes(request);
     int peer = (int)request->peer;
-    return request->is_receive ? MPI_Irecv(request->bytes.receive, count, type, peer, TAG_DATA,
-                                           communicator, under_way)
-                               : MPI_Isend(request->bytes.send, count, type, peer, TAG_DATA,
-                                           communicator, under_way);
-}
-
-static enum syn_status start(struct syn_group *group, struct syn_request *request)
-{
-    const struct membership *own = group->state;
+    int tag = (int)request->extra[TAG];
     MPI_Request under_way = MPI_REQUEST_NULL;
-    int code;
-    if (request->count <= INT_MAX) {
-        code = post(own->communicator, request, (int)request->count, MPI_BYTE, &under_way);
-    } else {
-        MPI_Datatype whole;
-        code = describe(request->count, &whole);
-        if (code == MPI_SUCCESS) {
-            code = post(own->communicator, request, 1, whole, &under_way);
-            MPI_Type_free(&whole);
-        }
-    }
+    int code = request->is_receive ? MPI_Irecv((uint8_t *)request->bytes.receive + done, count,
+                                               MPI_BYTE, peer, tag, own->communicator, &under_way)
+                                   : MPI_Isend((const uint8_t *)request->bytes.send + done, count,
+                                               MPI_BYTE, peer, tag, own->communicator, &under_way);
     if (code != MPI_SUCCESS)
         return failed(request->is_receive ? "MPI_Irecv" : "MPI_Isend", code);
     remember(request, under_way);
     return SYN_OK;
 }
 
-static enum syn_status test(struct syn_group *group, struct syn_request *request)
+static void enlist(struct membership *own, struct syn_request *request)
 {
-    (void)group;
+    request->next = own->long_ones;
+    own->long_ones = request;
+}
+
+/* Take it off the list, if it is there. */
+static void delist(struct membership *own, const struct syn_request *request)
+{
+    struct syn_request **link = &own->long_ones;
+    while (*link && *link != request)
+        link = &(*link)->next;
+    if (*link)
+        *link = request->next;
+}
+
+static enum syn_status start(struct syn_group *group, struct syn_request *request)
+{
+    struct membership *own = group->state;
+    uint32_t *counts = request->is_receive ? own->received : own->sent;
+    request->extra[DONE] = 0;
+    request->extra[TAG] = TAG_DATA + counts[request->peer]++ % TAGS;
+    request->extra[IS_WHOLE] = false;
+    SYN_TRY(post(own, request));
+    if (request->count >= PIECE_BYTES)
+        enlist(own, request);
+    return SYN_OK;
+}
+
+/* Whether the piece under way is done, and how many bytes it had. */
+static enum syn_status test_piece(struct syn_request *request, bool *is_done, size_t *bytes)
+{
     MPI_Request under_way = recall(request);
     MPI_Status result;
-    int is_done = 0;
-    int code = MPI_Test(&under_way, &is_done, &result);
+    int done = 0;
+    int came = (int)piece_bytes(request);
+    int code = MPI_Test(&under_way, &done, &result);
     remember(request, under_way);
     if (code != MPI_SUCCESS) {
         int kind = MPI_ERR_UNKNOWN;
         MPI_Error_class(code, &kind);
-        request->is_active = false;
         return kind == MPI_ERR_TRUNCATE
                    ? syn_fail(SYN_FORMAT, "worker %zu sent more than the %zu bytes expected",
                               request->peer, request->count)
                    : failed("MPI_Test", code);
     }
-    if (!is_done)
-        return SYN_OK;
-    request->is_active = false;
-    if (request->is_receive) {
-        MPI_Count came = 0;
-        MPI_Get_elements_x(&result, MPI_BYTE, &came);
-        request->count = (size_t)came;
+    if (done && request->is_receive)
+        MPI_Get_count(&result, MPI_BYTE, &came);
+    *is_done = done;
+    *bytes = (size_t)came;
+    return SYN_OK;
+}
+
+/* Go on with a message as far as it goes now. */
+static enum syn_status advance(struct membership *own, struct syn_request *request)
+{
+    while (!request->extra[IS_WHOLE]) {
+        bool is_done = false;
+        size_t bytes = 0;
+        SYN_TRY(test_piece(request, &is_done, &bytes));
+        if (!is_done)
+            return SYN_OK;
+        request->extra[DONE] += bytes;
+        request->extra[IS_WHOLE] = bytes < PIECE_BYTES;
+        if (bytes == PIECE_BYTES)
+            SYN_TRY(post(own, request));
     }
     return SYN_OK;
+}
+
+static enum syn_status test(struct syn_group *group, struct syn_request *request)
+{
+    struct membership *own = group->state;
+    enum syn_status status = advance(own, request);
+    if (status == SYN_OK && !request->extra[IS_WHOLE])
+        return SYN_OK;
+    delist(own, request);
+    request->is_active = false;
+    request->count = (size_t)request->extra[DONE];
+    return status;
 }
 
 /* Let the notices on their way go out, within limits; whether they all did. */
@@ -187,7 +224,8 @@ static bool flush(const struct syn_group *group)
 
 static void cancel(struct syn_group *group, struct syn_request *request)
 {
-    if (atomic_load(&process.is_stuck))
+    delist(group->state, request);
+    if (atomic_load(&process.is_stuck) || request->extra[IS_WHOLE])
         return;
     flush(group);
     MPI_Request under_way = recall(request);
@@ -221,6 +259,8 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
 {
     struct membership *own = group->state;
     int is_done = 0;
+    for (struct syn_request *request = own->long_ones; request; request = request->next)
+        SYN_TRY(advance(own, request));
     int code = MPI_Test(&own->listening, &is_done, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS)
         return failed("MPI_Test of notices", code);
@@ -256,6 +296,13 @@ static void finalize(void)
         MPI_Finalize();
 }
 
+static void free_arrays(struct membership *own)
+{
+    free(own->outbox);
+    free(own->sent);
+    free(own->received);
+}
+
 /* A broken group's communicator is kept: messages for it may still be on their way, and MPI may
  * give its number to the next one made. */
 static void leave(struct syn_group *group)
@@ -276,7 +323,7 @@ static void leave(struct syn_group *group)
         if (group->broken == SYN_OK)
             MPI_Comm_free(&own->communicator);
     }
-    free(own->outbox);
+    free_arrays(own);
 }
 
 static enum syn_status initialize(void)
@@ -308,6 +355,8 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
 {
     struct membership *own = group->state;
     SYN_TRY(syn_allocate(group->size * SYN_NOTICE_KINDS, sizeof *own->outbox, &own->outbox));
+    SYN_TRY(syn_allocate(group->size, sizeof *own->sent, &own->sent));
+    SYN_TRY(syn_allocate(group->size, sizeof *own->received, &own->received));
     for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
         own->outbox[i].under_way = MPI_REQUEST_NULL;
     MPI_Request under_way = MPI_REQUEST_NULL;
@@ -340,7 +389,7 @@ enum syn_status syn_group_open_mpi(const void *communicator,
     if (status != SYN_OK) {
         struct membership *own = made->state;
         atomic_store(&process.has_failed, true);
-        free(own->outbox);
+        free_arrays(own);
         made->state = atomic_load(&process.is_stuck) ? NULL : made->state;
         syn_group_free(made);
         return status;

@@ -35,7 +35,7 @@ static void print_measured(const struct syn_advice *advice)
            bytes / (links->together_ms - links->together_latency_ms) / 125);
     printf("  a step without exchange: %.1f ms, alone %.1f ms, until the slowest is done %.1f ms\n",
            advice->compute_ms, advice->alone_ms, advice->together_ms);
-    printf("  selection and coding: %.2f ms\n\n", advice->select_ms);
+    printf("  the same with selection, coding and sparse update: %.1f ms\n\n", advice->sparse_ms);
 }
 
 static void print_words(const struct syn_advice *advice)

@@ -6,7 +6,7 @@
 
 #include "engine/train/run.h"
 
-/* How fast the workers are: fills in alone_ms to select_ms.
+/* How fast the workers are: fills in alone_ms to sparse_ms.
  *   run  open and not joined; unchanged afterwards
  * Collective. */
 enum syn_status syn_advise_compute(struct syn_run *run, struct syn_advice *advice);

@@ -1,11 +1,13 @@
 /* From what was measured to what each method would take: the simulator (syncopate/simulate.h) runs
  * each method's messages over links of the measured latency and bandwidth.
  *
- * Synchronous methods wait for the slowest worker in every step. Delayed ones do not, but what
- * their exchange costs the processor is added to computing, as often as workers share one.
+ * Synchronous methods wait for the slowest worker in every step; what they do to their gradients
+ * was measured with it. Delayed ones do not wait so, but what their exchange costs the processor is
+ * added to computing, as often as workers share one.
  *
  * Among methods that are about as fast, the one that changes training least is the best: plain SGD
  * first, then exact gradients that come late, then parts of gradients. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,19 +52,27 @@ static double background_ms(const struct syn_advice *advice, const struct syn_tr
     return is_ring ? (workers - 1) * pulls * advice->links.together_cpu_ms * crowding(advice) : 0;
 }
 
+/* What a worker does in a step beside waiting for messages. */
+static double work_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
+{
+    bool is_sparse = traffic->select_ms > 0;
+    if (traffic->timing != SYN_TIMING_DELAYED)
+        return is_sparse ? advice->sparse_ms : advice->together_ms;
+    double selecting_ms = is_sparse ? advice->sparse_ms - advice->together_ms : 0;
+    return advice->delayed_ms + background_ms(advice, traffic) + fmax(selecting_ms, 0);
+}
+
 static struct syn_cluster cluster_of(const struct syn_advice *advice,
                                      const struct syn_traffic *traffic)
 {
     const struct syn_links_measure *links = &advice->links;
     double message = 4 * (double)advice->params / (double)advice->workers;
     double length = links->together_ms - links->together_latency_ms;
-    bool is_delayed = traffic->timing == SYN_TIMING_DELAYED;
     return (struct syn_cluster){
         .workers = advice->workers,
         .latency_ms = links->together_latency_ms,
         .bytes_per_ms = message / (length > 1e-6 ? length : 1e-6),
-        .compute_ms =
-            is_delayed ? advice->delayed_ms + background_ms(advice, traffic) : advice->together_ms,
+        .compute_ms = work_ms(advice, traffic),
     };
 }
 
@@ -76,11 +86,11 @@ static enum syn_status predict(const struct syn_train_options *options, size_t m
     if (methods[method].inside)
         SYN_TRY(syn_recipe_apply(methods[method].inside, &worker.reducer));
     SYN_TRY(syn_traffic_of(&worker, advice->params, 0, &traffic));
-    if (traffic.select_ms > 0)
-        traffic.select_ms = advice->select_ms * crowding(advice);
-    else
-        traffic.merge_ms = 0; /* is part of the background, and small beside the wire otherwise */
     struct syn_cluster cluster = cluster_of(advice, &traffic);
+    bool is_sparse = traffic.select_ms > 0;
+    traffic.select_ms = 0; /* is part of the work */
+    /* Adding dense arrays is part of the background, and small beside the wire otherwise. */
+    traffic.merge_ms = is_sparse ? traffic.merge_ms * crowding(advice) : 0;
     SYN_TRY(syn_simulate(&cluster, &traffic, &simulation));
     struct syn_advice_row *row = &advice->rows[advice->count++];
     snprintf(row->name, sizeof row->name, "%s", methods[method].name);
@@ -145,7 +155,7 @@ size_t syn_advice_json(const struct syn_advice *advice, char *text, size_t capac
     syn_json_real(&json, "compute_ms", advice->compute_ms);
     syn_json_real(&json, "together_ms", advice->together_ms);
     syn_json_real(&json, "delayed_ms", advice->delayed_ms);
-    syn_json_real(&json, "select_ms", advice->select_ms);
+    syn_json_real(&json, "sparse_ms", advice->sparse_ms);
     for (size_t i = 0; i < advice->count; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s_step_ms", advice->rows[i].name);

@@ -1,11 +1,15 @@
 /* Every entry whose magnitude reaches tau. Tau stays where it is, or keeps the density inside a
- * band, or steers it to a target:
+ * band, or goes where the density is a target:
  *
  *     band    density above high: tau / 0.5^(1/20);  below low: tau * 0.5^(1/20)
- *     target  tau * (density / target)^(1/4), at most doubled or halved in a step
+ *     target  the larger of what the target's share of the sums reaches and 0.95 tau
  *
- * In the steady state a coordinate crosses tau at a rate of |g|/tau, so that the density is about
- * inverse to tau; the fourth root damps the echo that residuals give to every change.
+ * Band learns from the last step, target from the sums themselves. Residuals pile up below tau: of
+ * n entries that are anywhere below it, a tau that falls by a hundredth sets n/100 free, ten times
+ * the usual target. A rule that steers by the last density alone swings between nothing and such
+ * floods; tried so, with the fourth root of density / target, it sent ten times the target. Here
+ * entries down to 0.95 tau are caught, and tau is found among them, so that a message is never
+ * longer than the target says. In the first pass tau is searched in all sums.
  *
  * No more than density_max of the entries go in one message, the lowest ones first; the others wait
  * in the residual. That bounds all memory, whatever tau. */
@@ -16,10 +20,13 @@
 
 #include "base/memory.h"
 #include "tensor/kernels.h"
+#include "tensor/largest.h"
 
 #define BAND_STEP 0.9659363289248456F /* 0.5^(1/20) */
+#define FALL_MOST 0.95F               /* of tau in a step that has too little to send */
 #define LEAST_TAU 1e-30F
 #define MOST_TAU  1e30F
+#define NOT_KNOWN MOST_TAU /* a tau that nothing reaches, until there are sums to find one in */
 
 #define DEFAULT_DENSITY_MAX 0.25
 
@@ -28,9 +35,11 @@ struct threshold {
     size_t limit;
     float tau;      /* of the pass under way or to come */
     float last_tau; /* of the last finished pass */
-    float target;
+    float bar;      /* magnitudes from here on are caught */
+    double target;
     float low;
     float high;
+    bool is_steered; /* to the target; otherwise by next */
     float (*next)(const struct threshold *threshold, float density);
     size_t lane_count;
     struct syn_list lanes[];
@@ -49,16 +58,11 @@ static float keep_in_band(const struct threshold *threshold, float density)
     return density < threshold->low ? threshold->tau * BAND_STEP : threshold->tau;
 }
 
-static float steer(const struct threshold *threshold, float density)
-{
-    float factor = sqrtf(sqrtf(density / threshold->target));
-    return threshold->tau * fminf(fmaxf(factor, 0.5F), 2.0F);
-}
-
 static const struct {
     const char *name;
+    bool is_steered;
     float (*next)(const struct threshold *threshold, float density);
-} modes[] = {{"fixed", stay}, {"band", keep_in_band}, {"target", steer}};
+} modes[] = {{"fixed", false, stay}, {"band", false, keep_in_band}, {"target", true, stay}};
 
 const char *syn_threshold_mode_name(size_t i)
 {
@@ -88,13 +92,15 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
     struct threshold *made;
     SYN_TRY(syn_allocate(1, sizeof *made + lanes * sizeof made->lanes[0], &made));
     made->size = size;
-    made->tau = (float)options->threshold;
     made->low = (float)options->threshold_low;
     made->high = (float)options->threshold_high;
     made->lane_count = lanes;
     for (size_t i = 0; syn_threshold_mode_name(i); i++)
-        if (strcmp(modes[i].name, options->threshold_mode) == 0)
+        if (strcmp(modes[i].name, options->threshold_mode) == 0) {
+            made->is_steered = modes[i].is_steered;
             made->next = modes[i].next;
+        }
+    made->tau = made->is_steered ? NOT_KNOWN : (float)options->threshold;
     for (size_t i = 0; i < lanes; i++) {
         enum syn_status status = syn_list_open(&made->lanes[i], most + SYN_BLOCK);
         if (status != SYN_OK) {
@@ -109,8 +115,10 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
 static void begin(void *state, size_t most, double density)
 {
     struct threshold *threshold = state;
+    bool is_known = threshold->tau < NOT_KNOWN;
     threshold->limit = most;
-    threshold->target = density > 0 ? (float)density : 1e-9F;
+    threshold->target = density;
+    threshold->bar = threshold->tau * (threshold->is_steered && is_known ? FALL_MOST : 1);
     for (size_t i = 0; i < threshold->lane_count; i++)
         threshold->lanes[i].count = 0;
 }
@@ -119,7 +127,7 @@ static struct syn_net cast(void *state, size_t lane)
 {
     struct threshold *threshold = state;
     struct syn_list *list = &threshold->lanes[lane];
-    uint32_t bar = syn_magnitude(threshold->tau) - 1; /* above this is: at least tau */
+    uint32_t bar = syn_magnitude(threshold->bar) - 1; /* above this is: at least that */
     return (struct syn_net){.bar = list->count < threshold->limit ? bar : SYN_CATCH_NOTHING,
                             .index = list->index + list->count,
                             .value = list->value + list->count};
@@ -131,10 +139,9 @@ static void haul(void *state, size_t lane, const struct syn_net *net)
     threshold->lanes[lane].count += net->caught;
 }
 
-static void finish(void *state, const float *sums, struct syn_list *picked)
+/* What all lanes caught, the lowest first. */
+static void gather(const struct threshold *threshold, struct syn_list *picked)
 {
-    (void)sums;
-    struct threshold *threshold = state;
     picked->count = 0;
     for (size_t i = 0; i < threshold->lane_count; i++) {
         const struct syn_list *list = &threshold->lanes[i];
@@ -144,6 +151,52 @@ static void finish(void *state, const float *sums, struct syn_list *picked)
         memcpy(picked->value + picked->count, list->value, taken * sizeof *list->value);
         picked->count += taken;
     }
+}
+
+/* The first pass again, now that there are sums to find tau in: what a share of them reaches, or
+ * all that are not zero if those are fewer. Without any, tau stays unknown. */
+static void search_all(struct threshold *threshold, const float *sums, size_t share)
+{
+    size_t present = 0;
+    for (size_t i = 0; i < threshold->size; i++)
+        present += sums[i] != 0;
+    if (present == 0)
+        return;
+    uint32_t reached = syn_largest(sums, threshold->size, share < present ? share : present).bar;
+    threshold->bar = fmaxf(syn_from_magnitude(reached), LEAST_TAU);
+    for (size_t i = 0; i < threshold->lane_count; i++)
+        threshold->lanes[i].count = 0;
+    for (size_t at = 0; at < threshold->size; at += SYN_BLOCK) {
+        size_t left = threshold->size - at;
+        struct syn_net net = cast(threshold, 0);
+        net.first = (uint32_t)at;
+        syn_kernels()->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &net);
+        haul(threshold, 0, &net);
+    }
+}
+
+/* Keep the target's share of what was caught. Returns tau. */
+static float keep_target(struct threshold *threshold, const float *sums, struct syn_list *picked)
+{
+    size_t share = syn_select_share(threshold->target, threshold->size);
+    share = share < threshold->limit ? share : threshold->limit;
+    if (threshold->tau == NOT_KNOWN && share > 0) {
+        search_all(threshold, sums, share);
+        gather(threshold, picked);
+    }
+    if (share == 0 || picked->count < share)
+        return threshold->bar;
+    float tau = syn_from_magnitude(syn_largest(picked->value, picked->count, share).bar);
+    syn_list_keep_largest(picked, share, NULL);
+    return tau;
+}
+
+static void finish(void *state, const float *sums, struct syn_list *picked)
+{
+    struct threshold *threshold = state;
+    gather(threshold, picked);
+    if (threshold->is_steered)
+        threshold->tau = keep_target(threshold, sums, picked);
     float density = threshold->size ? (float)picked->count / (float)threshold->size : 0;
     threshold->last_tau = threshold->tau;
     float tau = threshold->next(threshold, density);

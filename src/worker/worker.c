@@ -109,25 +109,18 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
 /* Remember the global weights after `steps` steps, as far as the local update looks back. */
 static void take_snapshot(struct syn_worker *worker, const float *weights, uint64_t steps)
 {
+    worker->snapshot_steps[1] = worker->snapshot_steps[0];
+    worker->snapshot_steps[0] = steps;
     if (worker->local->snapshots == 0)
         return;
     if (worker->local->snapshots == 2) {
         float *oldest = worker->snapshots[1];
         worker->snapshots[1] = worker->snapshots[0];
         worker->snapshots[0] = oldest;
-        worker->snapshot_steps[1] = worker->snapshot_steps[0];
     }
     memcpy(worker->snapshots[0], weights, worker->size * sizeof(float));
-    worker->snapshot_steps[0] = steps;
     worker->snapshot_count += worker->snapshot_count < 2;
     worker->is_mean_stale = true;
-}
-
-/* The global weights after `steps` steps are here: go on from them. */
-static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps)
-{
-    memcpy(worker->v, weights, worker->size * sizeof(float));
-    take_snapshot(worker, weights, steps);
 }
 
 /* The own weights have seen gradients that the global ones never will. A store that has not dropped
@@ -172,16 +165,17 @@ static const float *global_mean(struct syn_worker *worker, double lr)
     return worker->global_mean;
 }
 
-static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
+static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
 {
     const struct syn_worker_options *options = &worker->options;
     const struct syn_local_type *local = worker->local;
     double factor = options->lr_local > 0 ? options->lr_local
                                           : (double)local->usual_lr / (1 - worker->momentum);
-    struct syn_local_rates rates = {
+    return (struct syn_local_rates){
         .lr = (float)(lr * factor),
         .weight_decay = (float)options->optimizer.weight_decay,
         .momentum = (float)options->momentum_local,
+        .global_momentum = (float)worker->momentum,
         .lambda = options->lambda > 0 ? (float)options->lambda : local->usual_lambda,
         .mean_square = (float)options->mean_square,
         .alpha = (float)options->alpha,
@@ -189,7 +183,27 @@ static void update_locally(struct syn_worker *worker, const float *gradient, dou
         .snapshot = worker->snapshots[0],
         .global_mean = global_mean(worker, lr),
     };
-    local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+}
+
+/* A gradient that is not finite will be found later; until then the own weights do without. */
+static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
+{
+    if (syn_first_not_finite(gradient, worker->size) < worker->size)
+        return;
+    struct syn_local_rates rates = local_rates(worker, lr);
+    worker->local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+}
+
+/* The global weights after `steps` steps are here: go on from them. */
+static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps, double lr)
+{
+    if (worker->local->correct) {
+        struct syn_local_rates rates = local_rates(worker, lr);
+        worker->local->correct(&rates, worker->v, weights, steps - worker->snapshot_steps[0],
+                               worker->memory, worker->size);
+    }
+    memcpy(worker->v, weights, worker->size * sizeof(float));
+    take_snapshot(worker, weights, steps);
 }
 
 /* Weights that everyone should have are compared now and then. */
@@ -214,17 +228,17 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
     const float *arrived;
     if (worker->is_pull_open) {
         SYN_TRY(take(worker, &arrived));
-        adopt(worker, arrived, worker->steps);
+        adopt(worker, arrived, worker->steps, rates->lr);
         worker->is_pull_open = false;
     }
     SYN_TRY(worker->store_type->push(worker->store, gradient, rates, plan.pulls));
+    bool learns_from_pulls = worker->local->correct != NULL; /* so there has to be a guess */
+    if (!plan.blocks || learns_from_pulls)
+        update_locally(worker, gradient, rates->lr);
     if (plan.blocks) {
         SYN_TRY(take(worker, &arrived));
-        adopt(worker, arrived, worker->steps + 1);
+        adopt(worker, arrived, worker->steps + 1, rates->lr);
     } else {
-        /* One that is not finite will be found later; until then the own weights do without. */
-        if (syn_first_not_finite(gradient, worker->size) == worker->size)
-            update_locally(worker, gradient, rates->lr);
         worker->is_pull_open = plan.pulls;
     }
     return SYN_OK;

@@ -11,15 +11,10 @@
 enum { SIZE = STAGE_SIZE, MOST_WORKERS = 8 };
 
 /* corrected: u = mu*u + g; v += u; the largest of v goes; u and v are zero where it went. */
-static void follow_corrected(struct syn_group *group, size_t rank, void *context)
+static void follow_corrected(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     static float gradient[SIZE], sum[SIZE];
     static double u[SIZE], v[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     bool holds = true;
     for (size_t i = 0; i < 10; i++) {
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
@@ -35,19 +30,34 @@ static void follow_corrected(struct syn_group *group, size_t rank, void *context
         }
     }
     stage->holds[rank] = holds;
-    syn_reducer_close(reducer);
 }
 
 static void corrected_momentum_follows_its_formula(void **state)
 {
     (void)state;
     struct stage stage = stage_for("gtopk");
-    team_run(1, 2000, follow_corrected, &stage);
+    stage_play(&stage, 1, 2000, follow_corrected);
     assert_true(stage.holds[0]);
 }
 
-/* The threshold's rule: from the density of a step to the tau of the next. */
-static float next_tau(const struct syn_reducer_options *options, float tau, size_t sent)
+/* The magnitude that a share of the sums reaches. */
+static float reached_by(double density, const float *sums)
+{
+    size_t share = (size_t)(density * SIZE);
+    for (size_t e = 0; e < SIZE; e++) {
+        size_t larger = 0;
+        for (size_t other = 0; other < SIZE; other++)
+            larger += fabsf(sums[other]) > fabsf(sums[e]);
+        if (larger + 1 == share)
+            return fabsf(sums[e]);
+    }
+    return 0;
+}
+
+/* The threshold's rule: from the density of a step to the tau of the next; with a target, from that
+ * step's sums. */
+static float next_tau(const struct syn_reducer_options *options, float tau, size_t sent,
+                      const float *sums)
 {
     float density = (float)sent / SIZE;
     if (strcmp(options->threshold_mode, "band") == 0) {
@@ -55,37 +65,35 @@ static float next_tau(const struct syn_reducer_options *options, float tau, size
             return tau / powf(0.5F, 1 / 20.0F);
         return density < (float)options->threshold_low ? tau * powf(0.5F, 1 / 20.0F) : tau;
     }
-    if (strcmp(options->threshold_mode, "target") == 0) {
-        float factor = powf(density / (float)options->density, 0.25F);
-        return tau * fminf(fmaxf(factor, 0.5F), 2.0F);
-    }
+    if (strcmp(options->threshold_mode, "target") == 0)
+        return fmaxf(0.95F * tau, reached_by(options->density, sums));
     return tau;
 }
 
 /* strom: r += s*g; where |r| >= tau, tau goes with r's sign and leaves r. */
-static void follow_strom(struct syn_group *group, size_t rank, void *context)
+static void follow_strom(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE], r[SIZE] = {0};
-    float tau = (float)stage->options.threshold;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
+    bool has_target = strcmp(stage->options.threshold_mode, "target") == 0;
+    float tau = has_target ? 0 : (float)stage->options.threshold;
+    size_t sent = 0;
     struct syn_step step = syn_reducer_step(reducer);
     bool holds = true;
     step.scale = 0.125F;
     for (size_t i = 0; i < 30 && holds; i++) {
         struct syn_ticket ticket;
         struct syn_merged merged;
-        size_t sent = 0;
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        for (size_t e = 0; e < SIZE; e++)
+            r[e] += step.scale * gradient[e];
+        if (i > 0 || has_target)
+            tau = next_tau(&stage->options, tau, sent, r);
+        sent = 0;
         holds = syn_reducer_begin(reducer, gradient, &step, &ticket) == SYN_OK &&
                 syn_reducer_wait(reducer, ticket, &merged) == SYN_OK &&
                 fabs(merged.cost.threshold / (double)tau - 1) < 1e-5;
         tau = (float)merged.cost.threshold;
         for (size_t e = 0; e < SIZE && holds; e++) {
-            r[e] += step.scale * gradient[e];
             if (fabsf(r[e]) >= tau) {
                 holds = sent < merged.count && merged.index[sent] == e &&
                         merged.value[sent] == copysignf(tau, r[e]);
@@ -95,10 +103,8 @@ static void follow_strom(struct syn_group *group, size_t rank, void *context)
             holds = holds && syn_reducer_residual(reducer)[e] == r[e];
         }
         holds = holds && sent == merged.count;
-        tau = next_tau(&stage->options, tau, sent);
     }
     stage->holds[rank] = holds;
-    syn_reducer_close(reducer);
 }
 
 static void strom_follows_its_formula_in_every_mode(void **state)
@@ -114,7 +120,7 @@ static void strom_follows_its_formula_in_every_mode(void **state)
             stage.options.density_max = 1;
             stage.options.threshold_low = 0.02;
             stage.options.threshold_high = 0.1;
-            team_run(1, 2000, follow_strom, &stage);
+            stage_play(&stage, 1, 2000, follow_strom);
             if (!stage.holds[0])
                 fail_msg("mode %s, tau %g", modes[m], thresholds[t]);
         }

@@ -42,15 +42,10 @@ static void workers_that_differ_are_found_when_they_open(void **state)
 
 /* All steps begun before the first is waited for, against one after the other, of the same
  * reducer. */
-static void overlap_steps(struct syn_group *group, size_t rank, void *context)
+static void overlap_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     enum { DEPTH = 3, ROUNDS = 4 };
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     static _Thread_local float gradients[DEPTH][SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     for (size_t round = 0; round < ROUNDS; round++) {
         struct syn_ticket tickets[DEPTH + 1];
         for (size_t i = 0; i < DEPTH; i++) {
@@ -73,7 +68,6 @@ static void overlap_steps(struct syn_group *group, size_t rank, void *context)
     }
     for (size_t e = 0; e < SIZE && syn_reducer_residual(reducer); e++)
         stage->left[rank] += (double)syn_reducer_residual(reducer)[e];
-    syn_reducer_close(reducer);
 }
 
 static void steps_may_overlap_up_to_the_depth(void **state)
@@ -86,7 +80,7 @@ static void steps_may_overlap_up_to_the_depth(void **state)
             struct stage stage = stage_for(recipes[r]);
             stage.options.depth = 3;
             stage.options.residual_momentum = 0;
-            team_run(teams[t], 20000, overlap_steps, &stage);
+            stage_play(&stage, teams[t], 20000, overlap_steps);
             double missing = -stage.applied[0];
             for (size_t w = 0; w < teams[t]; w++) {
                 assert_int_equal(stage.got[w], SYN_OK);
@@ -99,17 +93,12 @@ static void steps_may_overlap_up_to_the_depth(void **state)
 }
 
 /* Tensors ready in an order of each worker's own, against all at once. */
-static void make_ready_one_by_one(struct syn_group *group, size_t rank, void *context)
+static void make_ready_one_by_one(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     float sum[SIZE];
     struct syn_ticket ticket;
     struct syn_merged merged;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     scenario_gradient(TINY_INTEGERS, rank, 0, gradient, SIZE);
     stage_step(reducer, gradient, NULL, sum);
     bool holds = syn_reducer_start(reducer, gradient, NULL, &ticket) == SYN_OK;
@@ -122,7 +111,6 @@ static void make_ready_one_by_one(struct syn_group *group, size_t rank, void *co
     holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_INVALID;
     /* Dense: the same gradients give the same sum. */
     stage->holds[rank] = holds && memcmp(merged.dense, sum, sizeof sum) == 0;
-    syn_reducer_close(reducer);
 }
 
 static void tensors_may_become_ready_in_any_order(void **state)
@@ -130,7 +118,7 @@ static void tensors_may_become_ready_in_any_order(void **state)
     (void)state;
     struct stage stage = stage_for("ssgd");
     stage.options.bucket_bytes = 100;
-    team_run(3, 20000, make_ready_one_by_one, &stage);
+    stage_play(&stage, 3, 20000, make_ready_one_by_one);
     for (size_t w = 0; w < 3; w++)
         assert_true(stage.holds[w]);
 }
@@ -191,14 +179,9 @@ static void tamper(char *saved, size_t bytes, size_t at, float value)
 
 /* The first float behind the head of 48 bytes is what the selection remembers, the next the
  * residual's. */
-static void load_nonsense(struct syn_group *group, size_t rank, void *context)
+static void load_nonsense(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     static const float bad[] = {0, -1, NAN, INFINITY};
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     size_t bytes = syn_reducer_state_bytes(reducer);
     char *saved = malloc(2 * bytes);
     char *again = saved + bytes;
@@ -222,7 +205,6 @@ static void load_nonsense(struct syn_group *group, size_t rank, void *context)
     }
     stage->holds[rank] = holds && syn_reducer_load(reducer, saved, bytes) == SYN_OK;
     free(saved);
-    syn_reducer_close(reducer);
 }
 
 static void a_state_of_impossible_numbers_is_refused(void **state)
@@ -231,22 +213,17 @@ static void a_state_of_impossible_numbers_is_refused(void **state)
     static const char *const recipes[] = {"topk", "gtopk", "strom"};
     for (int r = 0; r < 3; r++) {
         struct stage stage = stage_for(recipes[r]);
-        team_run(1, 20000, load_nonsense, &stage);
+        stage_play(&stage, 1, 20000, load_nonsense);
         assert_true(stage.holds[0]);
     }
 }
 
 /* Densities from step to step, and what a step must not ask for. */
-static void vary_steps(struct syn_group *group, size_t rank, void *context)
+static void vary_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     static const double densities[] = {0.2, 0, 0.01, 0.05};
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     bool holds = true;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     struct syn_ticket ticket = {77};
     struct syn_step step = syn_reducer_step(reducer);
     for (size_t i = 0; i < 4; i++) {
@@ -265,7 +242,6 @@ static void vary_steps(struct syn_group *group, size_t rank, void *context)
     for (size_t i = 0; i < 4; i++)
         holds = holds && syn_reducer_begin(reducer, gradient, &bad[i], &ticket) == SYN_INVALID;
     stage->holds[rank] = holds && ticket.number == 3;
-    syn_reducer_close(reducer);
 }
 
 static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(void **state)
@@ -273,31 +249,25 @@ static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(voi
     (void)state;
     struct stage stage = stage_for("topk");
     stage.options.density_max = 0.2;
-    team_run(3, 20000, vary_steps, &stage);
+    stage_play(&stage, 3, 20000, vary_steps);
     for (size_t w = 0; w < 3; w++)
         assert_true(stage.holds[w]);
 }
 
-static void scale_without_residual(struct syn_group *group, size_t rank, void *context)
+static void scale_without_residual(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE] = {1};
     float sum[SIZE];
     struct syn_step step = {.density = 1, .scale = 0.5F};
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     stage->holds[rank] = stage_step(reducer, gradient, &step, sum) == SYN_INVALID &&
                          stage_step(reducer, gradient, NULL, sum) == SYN_OK && sum[0] == 1;
-    syn_reducer_close(reducer);
 }
 
 static void a_scale_needs_a_residual(void **state)
 {
     (void)state;
     struct stage stage = stage_for("ssgd");
-    team_run(1, 20000, scale_without_residual, &stage);
+    stage_play(&stage, 1, 20000, scale_without_residual);
     assert_true(stage.holds[0]);
 }
 

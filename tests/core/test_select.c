@@ -216,24 +216,60 @@ static void threshold_never_picks_more_than_its_limit(void **state)
     free(x);
 }
 
-static void target_mode_steers_the_density_to_its_target(void **state)
+static struct setup open_target(double density, size_t size, size_t threads)
 {
-    (void)state;
-    float *x = malloc(SIZE * sizeof *x);
     struct syn_reducer_options options;
     syn_reducer_defaults(&options);
     options.select = "threshold";
     options.threshold_mode = "target";
-    options.density = 0.01;
-    struct setup s = open_with(&options, SIZE, 1);
+    options.density = density;
+    return open_with(&options, size, threads);
+}
+
+static void target_mode_comes_near_its_target_and_never_above(void **state)
+{
+    (void)state;
+    float *x = malloc(SIZE * sizeof *x);
+    struct setup s = open_target(0.01, SIZE, 1);
     for (uint64_t step = 0; step < 100; step++) {
         fill(x, SIZE, NORMAL, step);
         pick(&s, x);
+        assert_in_range(s.picked.count, SIZE / 200, SIZE / 100);
     }
-    double density = (double)s.picked.count / SIZE;
-    assert_true(density > 0.008 && density < 0.012);
     close_setup(&s);
     free(x);
+}
+
+static void target_mode_begins_with_its_target_whatever_the_scale(void **state)
+{
+    (void)state;
+    static const float scales[] = {1e-20F, 1, 1e20F};
+    float *x = malloc(SIZE * sizeof *x);
+    for (size_t i = 0; i < 6; i++) {
+        struct setup s = open_target(0.01, SIZE, 1 + i % 2);
+        fill(x, SIZE, NORMAL, 1);
+        for (size_t e = 0; e < SIZE; e++)
+            x[e] *= scales[i / 2];
+        pick(&s, x);
+        s.limit = SIZE / 100; /* what is to be expected of it */
+        assert_picked_as_sorted(&s, x);
+        close_setup(&s);
+    }
+    free(x);
+}
+
+static void target_mode_waits_for_the_first_sums_that_are_not_zero(void **state)
+{
+    (void)state;
+    static const float zeros[1000];
+    static const float two[1000] = {[10] = 0.25F, [500] = -0.5F};
+    struct setup s = open_target(0.01, 1000, 1);
+    pick(&s, zeros);
+    assert_int_equal(s.picked.count, 0);
+    pick(&s, two);
+    assert_int_equal(s.picked.count, 2);
+    assert_int_equal(s.picked.index[1], 500);
+    close_setup(&s);
 }
 
 int main(void)
@@ -244,7 +280,9 @@ int main(void)
         cmocka_unit_test(ties_go_to_the_smaller_index),
         cmocka_unit_test(threshold_picks_what_reaches_it_and_no_more),
         cmocka_unit_test(threshold_never_picks_more_than_its_limit),
-        cmocka_unit_test(target_mode_steers_the_density_to_its_target),
+        cmocka_unit_test(target_mode_comes_near_its_target_and_never_above),
+        cmocka_unit_test(target_mode_begins_with_its_target_whatever_the_scale),
+        cmocka_unit_test(target_mode_waits_for_the_first_sums_that_are_not_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

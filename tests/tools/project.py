@@ -37,3 +37,15 @@ class ProjectTest(unittest.TestCase):
         self.assertEqual(len(lines), len(expected), output)
         for line, beginning in zip(lines, expected):
             self.assertTrue(line.startswith(beginning), f"{line}\ndoes not begin with\n{beginning}")
+
+
+def without_root(*words):
+    """Exit code and output, errors included, of a command run by somebody who is not root; skips the test where such a
+    user may not see this folder."""
+    nobody = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                              timeout=60, **nobody)
+    except PermissionError as refused:
+        raise unittest.SkipTest(f"who is not root may not run {words[0]}") from refused
+    return done.returncode, done.stdout

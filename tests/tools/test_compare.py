@@ -6,7 +6,11 @@ import sys
 import tempfile
 import unittest
 
-from project import ROOT
+from project import ROOT, without_root
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+import runs  # noqa: E402
 
 COMPARE = os.path.join(ROOT, "bench", "compare")
 
@@ -18,9 +22,9 @@ def compare(*words):
     return done.returncode, done.stdout
 
 
-def speed(method, ms, sent=1000.0):
+def speed(method, ms, repeat=0, sent=1000.0):
     return {"what": "speed", "rate": "100mbit", "method": method, "ms_per_step": ms, "bytes_out_per_step": sent,
-            "judged": []}
+            "repeat": repeat, "judged": []}
 
 
 class Show(unittest.TestCase):
@@ -33,12 +37,12 @@ class Show(unittest.TestCase):
         return output
 
     def test_a_method_is_held_against_the_ceiling_of_its_own_repetition(self):
-        output = self.show(speed("compute only", 20), speed("gtopk", 25), speed("compute only", 30),
-                           speed("gtopk", 30), speed("compute only", 27), speed("gtopk", 30))
+        output = self.show(speed("compute only", 20), speed("gtopk", 25), speed("compute only", 30, 1),
+                           speed("gtopk", 30, 1), speed("compute only", 27, 2), speed("gtopk", 30, 2))
         self.assertIn("| gtopk | 30.0 (25.0-30.0) | 0.90 (0.80-1.00) | 1.0 | 3 |", output)
 
     def test_advice_is_held_against_what_was_measured(self):
-        advice = {"what": "advice", "rate": "100mbit", "ssgd_step_ms": 110, "verdict": ""}
+        advice = {"what": "advice", "rate": "100mbit", "method": "", "ssgd_step_ms": 110, "verdict": ""}
         output = self.show(advice, speed("ssgd", 100))
         self.assertIn("| ssgd | 110.0 | 100.0 | +10 % |", output)
 
@@ -54,7 +58,47 @@ class Show(unittest.TestCase):
         self.assertIn("| ddp | - | - | 50.0 | 90.00% | 0 of 1 |", self.show(run))
 
 
+class WorkOff(unittest.TestCase):
+    def setUp(self):
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        self.path = os.path.join(home.name, "runs.jsonl")
+        runs.say = lambda text: None
+
+    def work_off(self, jobs, fails=()):
+        """The jobs that were run."""
+        begun = []
+
+        def run(job):
+            begun.append(job)
+            return None if job in fails else {"ms": 7.0}
+        runs.work_off(self.path, jobs, lambda job: {"job": job}, run, lambda job: ("part", job), {"part": 10})
+        return begun
+
+    def test_what_was_run_is_not_run_again(self):
+        self.assertEqual(self.work_off(["a", "b"]), ["a", "b"])
+        self.assertEqual(self.work_off(["a", "b", "c"]), ["c"])
+        self.assertEqual([(run["job"], run["ms"]) for run in runs.read(self.path)],
+                         [("a", 7.0), ("b", 7.0), ("c", 7.0)])
+
+    def test_what_failed_is_run_again(self):
+        self.assertEqual(self.work_off(["a", "b"], fails=("a",)), ["a", "b"])
+        self.assertEqual(self.work_off(["a", "b"]), ["a"])
+
+    def test_time_left_goes_by_runs_of_the_same_kind_then_of_the_same_part(self):
+        took = {("speed", "ddp"): [60, 120], ("speed", "ssgd"): [30]}
+        kinds = [("speed", "ddp"), ("speed", "gtopk"), ("accuracy", "ddp")]
+        self.assertEqual(runs.minutes_left(kinds, took, {"accuracy": 300}), (90 + 70 + 300) / 60)
+
+
 class BadInput(unittest.TestCase):
+    def test_without_root_they_say_so(self):
+        for name in ("compare", "validate"):
+            with self.subTest(name):
+                code, output = without_root(os.path.join(ROOT, "bench", name))
+                self.assertEqual((code, output.count("\n")), (2, 1), output)
+                self.assertIn("needs root", output)
+
     def test_it_is_refused_with_code_2(self):
         for words in (["--methods", "magic"], ["--rates", "fast"], ["--what", "nothing"], ["--steps", "30"],
                       ["--lead-in", "120"], ["--show", "--file", "/nonexistent/compare.jsonl"]):

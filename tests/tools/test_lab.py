@@ -4,17 +4,20 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import unittest
 
-from project import ROOT
+from project import ROOT, without_root
 
 LAB = os.path.join(ROOT, "bench", "lab")
 
 
-def lab(*words):
-    """Exit code and output, errors included."""
+def lab(*words, tools=None):
+    """Exit code and output, errors included.
+    tools  a folder with programs that are found before the machine's"""
+    environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}") if tools else None
     done = subprocess.run([LAB, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, timeout=60)
+                          check=False, timeout=60, env=environment)
     return done.returncode, done.stdout
 
 
@@ -22,6 +25,10 @@ def why_no_lab():
     """What keeps this machine from having one, or ""."""
     code, output = lab("--hosts", "1", "--no-mpi", "--", "true")
     return output.strip() if code == 2 else ""
+
+
+def left_over():
+    return [line for line in lab("list")[1].splitlines() if "left over" in line]
 
 
 REASON = why_no_lab()
@@ -41,11 +48,12 @@ class BadInput(unittest.TestCase):
                 self.assertEqual(code, 2, output)
                 self.assertEqual(output.count("\n"), 1, output)
 
-    @unittest.skipIf(os.geteuid() == 0, "we are root")
     def test_without_root_it_says_so(self):
-        code, output = lab("--", "true")
-        self.assertEqual((code, output.count("\n")), (2, 1))
-        self.assertIn("needs root", output)
+        for words in (["--", "true"], ["list"], ["remove", "synlab0"]):
+            with self.subTest(words):
+                code, output = without_root(LAB, *words)
+                self.assertEqual((code, output.count("\n")), (2, 1), output)
+                self.assertIn("needs root", output)
 
 
 @unittest.skipIf(REASON, REASON)
@@ -63,6 +71,12 @@ class Lab(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         self.assertEqual(process.stdout.readline(), "begun\n")
         return process, f"synlab{process.pid}"
+
+    def address(self, name):
+        """Of a lab's first host."""
+        listed = subprocess.run(["ip", "-n", f"{name}-host1", "-o", "-4", "address", "show", "lan"],
+                                capture_output=True, text=True, check=True)
+        return re.search(r"inet (\S+)", listed.stdout)[1]
 
     def test_every_rank_knows_its_place(self):
         code, output = lab("--hosts", "2", "--ranks-per-host", "2", "--no-mpi", "--", "sh", "-c",
@@ -123,6 +137,7 @@ class Lab(unittest.TestCase):
         for name in (one, two):
             self.assertRegex(listed, rf"{name}  2 hosts, 1gbit, latency none  running")
             self.assertIn("is running", lab("remove", name)[1])
+        self.assertNotEqual(self.address(one), self.address(two))
         for process in (first, second):
             process.terminate()
             process.wait(30)
@@ -137,6 +152,32 @@ class Lab(unittest.TestCase):
         self.assertIn(f"{name} is left over", lab("--hosts", "1", "--no-mpi", "--", "true")[1])
         self.assertEqual(lab("remove", name), (0, ""))
         self.assert_gone(name)
+
+    def test_labs_that_start_at_once_do_not_meet(self):
+        begun = [subprocess.Popen([LAB, "--hosts", "1", "--no-mpi", "--", "sh", "-c",
+                                   "ip -o -4 address show lan; sleep 2"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(3)]
+        said = [process.communicate(timeout=60)[0] for process in begun]
+        self.assertEqual([process.returncode for process in begun], [0, 0, 0], said)
+        self.assertEqual(len({re.search(r"inet (\S+)", text)[1] for text in said}), 3, said)
+
+    def test_a_missing_kernel_feature_is_named_and_nothing_is_left(self):
+        for tool, asks, flags, feature in (("tc", "tbf", [], "CONFIG_NET_SCH_TBF"),
+                                           ("tc", "netem", ["--latency", "1ms"], "CONFIG_NET_SCH_NETEM"),
+                                           ("ip", "veth", [], "CONFIG_VETH"),
+                                           ("ip", "type bridge", [], "CONFIG_BRIDGE"),
+                                           ("ip", "netns add", [], "CONFIG_NET_NS")):
+            with self.subTest(feature), tempfile.TemporaryDirectory() as tools:
+                path = os.path.join(tools, tool)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f'#!/bin/sh\ncase "$*" in *"{asks}"*) echo unknown kind >&2; exit 2;; esac\n'
+                               f'exec {shutil.which(tool)} "$@"\n')
+                os.chmod(path, 0o755)
+                before = left_over()
+                code, output = lab("--hosts", "1", *flags, "--no-mpi", "--", "true", tools=tools)
+                self.assertEqual((code, output.count("\n")), (2, 1), output)
+                self.assertIn(feature, output)
+                self.assertEqual(left_over(), before)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ struct syn_advice {
     double compute_ms;  /* the same while all compute, of the slowest over some steps */
     double together_ms; /* the same if they wait for the slowest in each step */
     double delayed_ms;  /* as compute_ms, with the local update of delayed methods */
-    double select_ms;   /* residual, selection and coding of gtopk, while all do it */
+    double sparse_ms;   /* as together_ms, with all that gtopk does beside sending and merging */
     size_t count;
     struct syn_advice_row rows[SYN_ADVICE_ROWS];
     size_t best;        /* the row to use */

@@ -67,7 +67,7 @@ class Advise(unittest.TestCase):
     def check(self, done):
         self.assertEqual(done.returncode, 0, done.stderr)
         advice = json.loads(done.stdout)
-        for field in ("latency_ms", "mbit_per_s", "compute_ms", "select_ms", "ssgd_step_ms", "gtopk_step_ms"):
+        for field in ("latency_ms", "mbit_per_s", "compute_ms", "sparse_ms", "ssgd_step_ms", "gtopk_step_ms"):
             self.assertGreater(advice[field], 0, field)
         self.assertGreaterEqual(advice["together_ms"], advice["compute_ms"])
         self.assertIn(advice["best"], ("ssgd", "od-sgd", "ssd-sgd", "topk", "gtopk", "strom"))

@@ -1,0 +1,128 @@
+"""Runs in bench/lab, what they write, and the file that keeps them: what bench/compare and bench/validate share.
+
+A comparison is a list of jobs. Each is run once: what it gave is added to a file at once, one JSON object a line, and a
+job that the file has is not run again, so that work which was interrupted goes on where it was.
+"""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+LAB = os.path.join(HERE, "lab")
+COMMAND = os.path.join(HERE, "..", "build", "syncopate")
+POLL_SECONDS = 0.5
+SPLIT = ("compute_ms", "update_ms", "select_ms", "encode_ms", "exchange_ms", "wait_ms")
+
+
+def say(text):
+    print(f"{os.path.basename(sys.argv[0])}: {text}", file=sys.stderr, flush=True)
+
+
+def wait_for(running, is_enough):
+    """Output, errors, and whether it was ended before it would have."""
+    was_ended = False
+    while True:
+        try:
+            return *running.communicate(timeout=POLL_SECONDS), was_ended
+        except subprocess.TimeoutExpired:
+            if not was_ended and is_enough():
+                was_ended = True
+                running.terminate()
+
+
+def run_lab(hosts, rate, words, mpi=True, is_enough=lambda: False):
+    """What the command printed, or None if it failed. It is ended, and "" returned, once is_enough() says so."""
+    lab = [LAB, "--hosts", str(hosts), "--rate", rate] + ([] if mpi else ["--no-mpi"]) + ["--"]
+    environment = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    with subprocess.Popen(lab + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=environment) as running:
+        try:
+            output, errors, was_ended = wait_for(running, is_enough)
+        except BaseException:
+            running.terminate()  # the lab takes everything down by itself; killed, it could not
+            running.wait()
+            raise
+    if was_ended:
+        return ""
+    if running.returncode:
+        say(f"failed with {running.returncode}: {' '.join(words)}: {errors.strip()[-500:]}")
+        return None
+    return output
+
+
+def metrics_of(out):
+    """The lines that a run has written so far, but for one that is still being written."""
+    try:
+        with open(os.path.join(out, "metrics.jsonl"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+    except FileNotFoundError:
+        return []
+
+
+def train(hosts, rate, flags, is_enough=lambda lines: False, prefix=()):
+    """The lines that `syncopate train` wrote in a lab, or None if it failed."""
+    out = tempfile.mkdtemp(prefix="syncopate-bench-")
+    try:
+        text = run_lab(hosts, rate, [*prefix, COMMAND, "train", "--threads", "1", "--out", out, "--overwrite", *flags],
+                       is_enough=lambda: is_enough(metrics_of(out)))
+        return None if text is None else metrics_of(out)
+    finally:
+        shutil.rmtree(out, ignore_errors=True)
+
+
+def steady_state(lines, lead_in):
+    """By the clock on the wall: without exchange, workers that share cores are not equally fast."""
+    steady = [line for line in lines if "step_ms" in line and line["step"] >= lead_in]
+    counted = steady[1:]
+    seconds = steady[-1]["seconds"] - steady[0]["seconds"]
+    return {"ms_per_step": 1e3 * seconds / (steady[-1]["step"] - steady[0]["step"]),
+            "bytes_out_per_step": statistics.mean(line.get("bytes_out", 0) for line in counted),
+            "split": {name: statistics.mean(line.get(name, 0) for line in counted) for name in SPLIT}}
+
+
+def spread(values, form):
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:{form}} ({low:{form}}-{high:{form}})" if len(values) > 1 else f"{middle:{form}}"
+
+
+def read(path):
+    """All that a file keeps."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def minutes_left(kinds, took, guess_seconds):
+    """By what jobs of the same kind took, else by those of the same part, else by the guess for that."""
+    def seconds(kind):
+        same = took.get(kind) or [one for other, times in took.items() if other[0] == kind[0] for one in times]
+        return statistics.mean(same) if same else guess_seconds[kind[0]]
+    return sum(seconds(kind) for kind in kinds) / 60
+
+
+def work_off(path, jobs, about, run, kind_of, guess_seconds):
+    """Run the jobs that the file has not got.
+    about(job)     what tells it from others, as a dict; kept with its result
+    run(job)       its result as a dict, or None if it failed; says what came out
+    kind_of(job)   a tuple that begins with the part; jobs of the same kind take about as long
+    guess_seconds  of a job of each part, until one was run"""
+    kept, took = read(path), {}
+    missing = [job for job in jobs
+               if not any(all(one.get(name) == value for name, value in about(job).items()) for one in kept)]
+    if len(missing) < len(jobs):
+        say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {path} already")
+    for number, job in enumerate(missing):
+        left = minutes_left([kind_of(other) for other in missing[number:]], took, guess_seconds)
+        say(f"run {number + 1} of {len(missing)}, about {left:.0f} min left")
+        began, load = time.monotonic(), os.getloadavg()[0]
+        result = run(job)
+        took.setdefault(kind_of(job), []).append(time.monotonic() - began)
+        if result is not None:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(json.dumps({**result, **about(job), "load": load}) + "\n")

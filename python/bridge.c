@@ -204,6 +204,13 @@ void syn_bridge_offer(struct syn_bridge *bridge, size_t peer, const void *frame,
         count > 0 ? (struct part){body, count} : (struct part){frame, SYN_BRIDGE_FRAME_BYTES};
     link->offered = count > 0 ? 2 : 1;
     serve(bridge, link);
+    pthread_mutex_unlock(&bridge->mutex);
+}
+
+void syn_bridge_rest(struct syn_bridge *bridge, size_t peer)
+{
+    struct link *link = &bridge->links[peer];
+    pthread_mutex_lock(&bridge->mutex);
     while (link->offered > 0 && !link->has_parted)
         pthread_cond_wait(&link->taken, &bridge->mutex);
     link->offered = 0;

@@ -42,10 +42,14 @@ struct syn_bridge *syn_bridge_new(size_t members, syn_bridge_post *post);
 enum syn_status syn_bridge_join(struct syn_bridge *bridge, size_t rank,
                                 const struct syn_group_options *options, struct syn_group **group);
 
-/* A message has come from a peer, in the form in which it was posted. Blocks until the library has
- * taken all of it, or nobody will any more. A thread of its own for each peer. */
+/* A message has come from a peer, in the form in which it was posted; what the library waits for
+ * is given to it at once. One at a time for each peer.
+ *   frame, body  lent until syn_bridge_rest() returns */
 void syn_bridge_offer(struct syn_bridge *bridge, size_t peer, const void *frame, const void *body,
                       size_t count);
+
+/* Wait until the library has taken all that was offered of that peer, or nobody will any more. */
+void syn_bridge_rest(struct syn_bridge *bridge, size_t peer);
 
 /* From now on every question about that peer is answered with failure. Any thread. */
 void syn_bridge_fail(struct syn_bridge *bridge, size_t peer);

@@ -131,6 +131,7 @@ PLAIN_CALLS = {
     "syn_bridge_sizes": (Sizes, []),
     "syn_bridge_new": (c_void_p, [c_size_t, POST]),
     "syn_bridge_offer": (None, [c_void_p, c_size_t, c_void_p, c_void_p, c_size_t]),
+    "syn_bridge_rest": (None, [c_void_p, c_size_t]),
     "syn_bridge_fail": (None, [c_void_p, c_size_t]),
     "syn_bridge_part": (None, [c_void_p, c_size_t]),
     "syn_bridge_free": (None, [c_void_p]),

@@ -172,7 +172,7 @@ static void without_a_delay_the_step_leaves_no_trace(void **state)
 static struct run *delayed(size_t number, float bad, size_t bad_steps)
 {
     static const char *const recipes[] = {"od-sgd", "ssd-sgd", "ssd-sgd", "od-sgd"};
-    static const char *const locals[] = {"sgd", "glu", "adcasgd", "momentum"};
+    static const char *const locals[] = {"carry", "glu", "adcasgd", "momentum"};
     struct run *run = run_of(recipes[number], bad, bad_steps);
     run->options.optimizer_local = locals[number];
     run->options.delay = 3;

@@ -70,6 +70,7 @@ static void *read_all(void *argument)
     struct message *message;
     while ((message = await_message(way))) {
         syn_bridge_offer(way->to, way->from, message->frame, message->body, message->count);
+        syn_bridge_rest(way->to, way->from);
         free(message);
     }
     return NULL;

@@ -38,6 +38,7 @@ CELL = 65536
 ROOM = CELL - FRAME.size
 GOODBYE = FRAME.pack(2**64 - 1, 0)
 FOR_EVER = datetime.timedelta(days=365)  # the library has time-outs of its own
+SWEEP_SECONDS = 0.25
 LEAVE_SECONDS = 5
 LEFT_SECONDS = 5  # in which what others still exchange among themselves may come to its end
 TAG = 0
@@ -56,6 +57,7 @@ class _Peer:
         self._lock = threading.Lock()
         self._has_left = False
         self._has_parted = False
+        self._has_sent_all = threading.Event()
         self._is_over = threading.Event()
         self._threads = [threading.Thread(target=run, name=f"syncopate-{rank}", daemon=True)
                          for run in (self._finish_sends, self._read)]
@@ -77,14 +79,20 @@ class _Peer:
         ctypes.memmove(message.data_ptr(), frame, FRAME.size)
         if count:
             ctypes.memmove(message.data_ptr() + FRAME.size, body, count)
-        for part in message.split([min(CELL, message.numel()), max(0, message.numel() - CELL)]):
-            if part.numel():
-                self._sent.put((self._channel.send([part], self.rank, TAG), part))
+        for part in (message,) if count <= ROOM else (message[:CELL], message[CELL:]):
+            self._sent.put((self._channel.send([part], self.rank, TAG), part))
 
     def _finish_sends(self) -> None:
-        while (item := self._sent.get()) is not None:
+        """Look after sends now and then: waking up for each would disturb those who train."""
+        while not self._has_sent_all.wait(SWEEP_SECONDS):
+            self._sweep()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        while not self._sent.empty():
+            work, _part = self._sent.get()
             try:
-                item[0].wait(FOR_EVER)
+                work.wait(FOR_EVER)
             except RuntimeError as error:
                 self.fail(error)
 
@@ -113,8 +121,8 @@ class _Peer:
             self.fail("it has left")
 
     def _read_all(self) -> None:
-        """One message after the other, until a goodbye. The next cell's receive is begun before this
-        message is taken, so that whoever sends it need not wait."""
+        """One message after the other, until a goodbye. The next cell's receive is begun before all of
+        this message is taken, so that whoever sends it need not wait."""
         cells = itertools.cycle(torch.empty(2, CELL, dtype=torch.uint8))
         cell = next(cells)
         work = self._begin_receive(cell)
@@ -126,9 +134,10 @@ class _Peer:
                 return
             count = FRAME.unpack(frame)[1]
             body = start + FRAME.size if count <= ROOM else self._receive_rest(cell, count)
+            C.syn_bridge_offer(self._bridge, self.rank, start, body, count)
             cell = next(cells)
             work = self._begin_receive(cell)
-            C.syn_bridge_offer(self._bridge, self.rank, start, body, count)
+            C.syn_bridge_rest(self._bridge, self.rank)
 
     # The end.
 
@@ -142,7 +151,7 @@ class _Peer:
             self.send(GOODBYE, None, 0)
         except RuntimeError as error:
             self.fail(error)
-        self._sent.put(None)
+        self._has_sent_all.set()
         C.syn_bridge_part(self._bridge, self.rank)
 
     def join(self, deadline: float) -> bool:

@@ -74,6 +74,7 @@ static enum syn_status allocate(struct syn_run *run)
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->global, &run->global));
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->gradient, &run->gradient));
     SYN_TRY(syn_engine_allocate((1 + workers) * statistics, sizeof(float), &run->statistics));
+    SYN_TRY(syn_engine_allocate(workers, sizeof *run->wishes, &run->wishes));
     return syn_engine_allocate(workers, sizeof *run->reports, &run->reports);
 }
 
@@ -168,6 +169,7 @@ enum syn_status syn_run_join(struct syn_run *run)
 
 void syn_run_close(struct syn_run *run)
 {
+    syn_update_close(&run->update); /* first: it may still read what is freed here */
     syn_files_close(&run->files);
     free(run->gradient);
     free(run->sum);
@@ -175,7 +177,7 @@ void syn_run_close(struct syn_run *run)
     free(run->global);
     free(run->statistics);
     free(run->reports);
-    syn_update_close(&run->update);
+    free(run->wishes);
     syn_loader_close(run->judging);
     syn_loader_close(run->learning);
     syn_model_free(run->model);

@@ -53,19 +53,25 @@ struct syn_run {
     struct syn_cost answered; /* of all workers over the run: how stale they were */
     bool wants_stop;          /* the watcher has said so */
     bool stopped;             /* all workers know */
+    struct syn_wish *wishes;  /* [workers] room to hear who wants to stop */
+    bool is_asking;           /* the answers are under way */
     uint64_t ask_at;          /* the step at which they ask each other again */
     uint64_t asked_at;        /* the step of the last time, and when that was */
     int64_t asked_ns;
 };
 
-/* What workers tell each other when they meet: when a line of metrics.jsonl or a checkpoint is due,
- * or to ask who wants to stop. */
+/* What workers tell each other when they meet: when a line of metrics.jsonl or a checkpoint is
+ * due. */
 struct syn_report {
     struct syn_meter meter;
     struct syn_cost cost; /* since the last report */
+    uint64_t is_good;     /* its part of a checkpoint is on the disk */
+};
+
+/* What they tell each other in passing. */
+struct syn_wish {
     uint64_t wants_stop;
-    uint64_t is_good; /* its part of a checkpoint is on the disk */
-    int64_t asked_ns; /* since workers asked each other whether to stop */
+    int64_t asked_ns; /* since the last time */
 };
 
 /* Make ready all that a worker can make ready by itself; bad input is found here.

@@ -125,8 +125,7 @@ static void keep_busiest(struct syn_cost *cost, const struct syn_cost *other)
 
 enum syn_status syn_run_agree(struct syn_run *run)
 {
-    struct syn_report own = {
-        .meter = run->lately, .cost = spend(run), .wants_stop = run->wants_stop};
+    struct syn_report own = {.meter = run->lately, .cost = spend(run)};
     SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
     struct syn_cost lately_answered = {0};
     run->lately = run->reports[0].meter;

@@ -144,26 +144,42 @@ enum syn_status syn_run_step(struct syn_run *run)
     return SYN_OK;
 }
 
-/* Whether somebody wants to stop, asked often enough for whoever presses Ctrl-C and too seldom to
- * cost anything. All workers must ask at the same steps, so the first one's clock counts. */
+/* Ask everyone whether they want to stop. The question travels behind the exchange under way and is
+ * answered when that is over: to wait for it here would undo what a delay is for. */
+static enum syn_status ask(struct syn_run *run)
+{
+    int64_t now = syn_engine_clock_ns();
+    struct syn_wish own = {.wants_stop = run->wants_stop, .asked_ns = now - run->asked_ns};
+    SYN_TRY(syn_worker_tell(run->update.worker, &own, sizeof own, run->wishes));
+    run->asked_ns = now;
+    run->ask_at = run->step;
+    run->is_asking = true;
+    return SYN_OK;
+}
+
+/* Often enough for whoever presses Ctrl-C, and too seldom to cost anything. All workers must ask at
+ * the same steps, so the first one's clock counts. */
+static enum syn_status hear(struct syn_run *run)
+{
+    run->is_asking = false;
+    SYN_TRY(syn_worker_hear(run->update.worker));
+    double step_ns = (double)run->wishes[0].asked_ns / (double)(run->ask_at - run->asked_at);
+    double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
+    run->stopped = run->wishes[0].wants_stop != 0;
+    run->asked_at = run->ask_at;
+    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
+    return SYN_OK;
+}
+
 static enum syn_status ask_to_stop(struct syn_run *run)
 {
     if (run->options.workers == 1) {
         run->stopped = run->wants_stop;
         return SYN_OK;
     }
-    if (run->step < run->ask_at)
-        return SYN_OK;
-    int64_t now = syn_engine_clock_ns();
-    struct syn_report own = {.wants_stop = run->wants_stop, .asked_ns = now - run->asked_ns};
-    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
-    double step_ns = (double)run->reports[0].asked_ns / (double)(run->step - run->asked_at);
-    double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
-    run->stopped = run->reports[0].wants_stop != 0;
-    run->asked_ns = now;
-    run->asked_at = run->step;
-    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
-    return SYN_OK;
+    if (run->is_asking)
+        return hear(run);
+    return run->step >= run->ask_at ? ask(run) : SYN_OK;
 }
 
 static bool is_due(const struct syn_run *run, uint64_t every)
@@ -219,6 +235,8 @@ static enum syn_status loop(struct syn_run *run)
         if (options->checkpoint_every > 0 && run->step % options->checkpoint_every == 0)
             SYN_TRY(save(run, false));
     }
+    if (run->is_asking)
+        SYN_TRY(syn_worker_hear(run->update.worker)); /* too late to count */
     SYN_TRY(save(run, false));
     return syn_worker_settle(run->update.worker, run->global);
 }

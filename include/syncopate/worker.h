@@ -117,6 +117,13 @@ const float *syn_worker_residual(const struct syn_worker *worker);
 enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
                                   void *all);
 
+/* The same in two halves, for loops that must not wait for an exchange under way: what is told now
+ * travels behind it, and is heard for sure after the next step. Collective, one at a time.
+ *   all  [workers][count], the library's until syn_worker_hear() */
+enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, size_t count,
+                                void *all);
+enum syn_status syn_worker_hear(struct syn_worker *worker);
+
 /* Tell the others that this worker cannot go on, for a reason of its own, so that nobody waits for
  * it. */
 void syn_worker_abandon(struct syn_worker *worker, enum syn_status status, const char *cause);

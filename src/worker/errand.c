@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exchange/exchange.h"
+#include "worker/inside.h"
 
 static void run(struct syn_job *job)
 {
@@ -22,22 +23,56 @@ static void run(struct syn_job *job)
     }
 }
 
-enum syn_status syn_worker_run_errand(struct syn_worker *worker, struct syn_errand *errand)
+static void send_off(struct syn_worker *worker, struct syn_errand *errand)
 {
-    struct syn_courier *courier = worker->store_type->courier(worker->store);
     errand->job.run = run;
     errand->group = worker->group;
-    syn_courier_post(courier, &errand->job);
-    syn_courier_wait(courier, &errand->job);
+    syn_courier_post(worker->store_type->courier(worker->store), &errand->job);
+}
+
+static enum syn_status await(struct syn_worker *worker, struct syn_errand *errand)
+{
+    syn_courier_wait(worker->store_type->courier(worker->store), &errand->job);
     return errand->status == SYN_OK ? SYN_OK : syn_fail_again(errand->status, errand->cause);
+}
+
+enum syn_status syn_worker_run_errand(struct syn_worker *worker, struct syn_errand *errand)
+{
+    send_off(worker, errand);
+    return await(worker, errand);
+}
+
+static struct syn_errand gathering(const struct syn_worker *worker, const void *mine, size_t count,
+                                   void *all)
+{
+    memcpy((char *)all + syn_group_rank(worker->group) * count, mine, count);
+    return (struct syn_errand){.kind = SYN_ERRAND_GATHER, .all = all, .count = count};
 }
 
 enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
                                   void *all)
 {
-    struct syn_errand errand = {.kind = SYN_ERRAND_GATHER, .all = all, .count = count};
-    memcpy((char *)all + syn_group_rank(worker->group) * count, mine, count);
+    struct syn_errand errand = gathering(worker, mine, count, all);
     return syn_worker_run_errand(worker, &errand);
+}
+
+enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, size_t count,
+                                void *all)
+{
+    if (worker->is_telling)
+        return syn_fail(SYN_INVALID, "what was told before has not been heard yet");
+    worker->told = gathering(worker, mine, count, all);
+    worker->is_telling = true;
+    send_off(worker, &worker->told);
+    return SYN_OK;
+}
+
+enum syn_status syn_worker_hear(struct syn_worker *worker)
+{
+    if (!worker->is_telling)
+        return syn_fail(SYN_INVALID, "nothing was told that could be heard");
+    worker->is_telling = false;
+    return await(worker, &worker->told);
 }
 
 void syn_worker_abandon(struct syn_worker *worker, enum syn_status status, const char *cause)

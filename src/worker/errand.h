@@ -5,7 +5,9 @@
 
 #include "base/courier.h"
 #include "base/status.h"
-#include "worker/inside.h"
+
+struct syn_group;
+struct syn_worker;
 
 enum syn_errand_kind {
     SYN_ERRAND_COMPARE, /* hash, what */

@@ -6,6 +6,7 @@
 
 #include "optim/local.h"
 #include "schedule/schedule.h"
+#include "worker/errand.h"
 #include "worker/store.h"
 
 struct syn_worker {
@@ -27,6 +28,8 @@ struct syn_worker {
     bool is_pull_open;
     uint64_t steps;
     uint64_t compared; /* the step of the last comparison */
+    struct syn_errand told;
+    bool is_telling; /* it has not been heard yet */
     struct syn_cost last;
     struct syn_cost total;
 };

@@ -379,6 +379,48 @@ static void every_local_update_follows_its_formula(void **state)
     free(own);
 }
 
+/* Tell the step's number times the rank before each step, hear it after the next one. */
+static void talk_in_passing(struct syn_group *group, size_t rank, void *context)
+{
+    struct run *run = context;
+    struct syn_layout *layout = NULL;
+    struct syn_worker *worker = NULL;
+    float weights[BOWL_SIZE] = {0}, gradient[BOWL_SIZE];
+    uint64_t heard[TEAM_MOST];
+    struct syn_rates rates = {.lr = run->lr};
+    bool holds = scenario_layout(bowl_tensors, &layout) == SYN_OK &&
+                 syn_worker_open(group, layout, &run->options, weights, &worker) == SYN_OK &&
+                 syn_worker_hear(worker) == SYN_INVALID;
+    for (uint64_t step = 0; step < run->steps && holds; step++) {
+        uint64_t said = (step + 1) * rank;
+        holds = syn_worker_tell(worker, &said, sizeof said, heard) == SYN_OK &&
+                syn_worker_tell(worker, &said, sizeof said, heard) == SYN_INVALID;
+        bowl_gradient(rank, step, weights, gradient);
+        holds = holds && syn_worker_step(worker, gradient, &rates, weights) == SYN_OK &&
+                syn_worker_hear(worker) == SYN_OK;
+        for (uint64_t w = 0; w < syn_group_size(group); w++)
+            holds = holds && heard[w] == (step + 1) * w;
+        run->hash[rank] = syn_hash(run->hash[rank], weights, sizeof weights);
+    }
+    run->status[rank] = holds ? SYN_OK : SYN_INVALID;
+    syn_worker_close(worker);
+    syn_layout_free(layout);
+}
+
+static void what_is_told_in_passing_is_heard_and_changes_no_bit(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"ssgd", "od-sgd", "ssd-sgd", "gtopk"};
+    for (int r = 0; r < 4; r++) {
+        struct run silent = run_of(recipes[r]);
+        struct run talking = silent;
+        play(&silent, teams[r]);
+        team_run(teams[r], 20000, talk_in_passing, &talking);
+        for (size_t i = 0; i < teams[r]; i++)
+            assert_true(talking.status[i] == SYN_OK && talking.hash[i] == silent.hash[i]);
+    }
+}
+
 struct odd {
     size_t workers;
     enum syn_status got[TEAM_MOST];
@@ -450,6 +492,7 @@ int main(void)
         cmocka_unit_test(settling_and_readiness_change_no_bit),
         cmocka_unit_test(every_recipe_and_mix_comes_to_the_same_place),
         cmocka_unit_test(every_local_update_follows_its_formula),
+        cmocka_unit_test(what_is_told_in_passing_is_heard_and_changes_no_bit),
         cmocka_unit_test(workers_that_begin_with_other_weights_are_found),
         cmocka_unit_test(contradictions_are_refused_with_the_reason),
     };

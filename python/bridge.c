@@ -1,9 +1,13 @@
-/* The waiting communication thread asks hundreds of times a millisecond whether a message is there.
- * If each question entered the Python interpreter, it would compete with the training loop for the
- * interpreter's lock; so questions are answered here, from a word of memory, and Python is entered
- * only to start a message. */
-#include <sched.h>
+/* A transport for a host that cannot be asked whether a message has come, only made to wait for it.
+ * Threads of the host wait, one for each peer, and offer what has come; the library takes it when
+ * it wants it, and sleeps until then. All that is said between them is said here, so that the host,
+ * which has an interpreter with a lock that training competes for, is entered only to send.
+ *
+ * The library sends a frame and then the body that it announces. They are handed over as one. */
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <syncopate/syncopate.h>
 
@@ -11,51 +15,221 @@
 #include "bridge.h"
 #pragma GCC visibility pop
 
-struct syn_bridge_sizes syn_bridge_sizes(void)
+#define SECOND INT64_C(1000000000)
+
+/* Frame and body of a message. */
+enum { PARTS = 2 };
+
+struct part {
+    const void *bytes;
+    size_t count;
+};
+
+/* What is under way with one peer. A pointer to `sent` or `received` is a handle. */
+struct link {
+    bool sent; /* a send is done as soon as it is posted */
+    bool received;
+    bool has_failed;
+    bool has_parted;
+    bool has_frame; /* of the message whose body the library sends next */
+    uint64_t frame[2];
+    void *wanted;             /* where the library wants the next part, or NULL */
+    struct part parts[PARTS]; /* of the message that is offered */
+    size_t offered;           /* how many of them are left, the last ones */
+    pthread_cond_t taken;
+};
+
+struct syn_bridge {
+    pthread_mutex_t mutex;  /* guards everything but frames */
+    pthread_cond_t changed; /* for the library */
+    uint64_t changes;
+    uint64_t seen; /* changes up to here need no waking */
+    syn_bridge_post *post;
+    size_t members;
+    struct link links[]; /* [members] */
+};
+
+struct syn_bridge *syn_bridge_new(size_t members, syn_bridge_post *post)
 {
-    return (struct syn_bridge_sizes){
-        .group_options = sizeof(struct syn_group_options),
-        .reducer_options = sizeof(struct syn_reducer_options),
-        .worker_options = sizeof(struct syn_worker_options),
-        .worker_reducer = offsetof(struct syn_worker_options, reducer),
-        .worker_optimizer = offsetof(struct syn_worker_options, optimizer),
-        .merged = sizeof(struct syn_merged),
-    };
+    pthread_condattr_t monotonic;
+    struct syn_bridge *bridge = calloc(1, sizeof *bridge + members * sizeof *bridge->links);
+    if (!bridge)
+        return NULL;
+    bridge->members = members;
+    bridge->post = post;
+    pthread_mutex_init(&bridge->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&bridge->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (size_t i = 0; i < members; i++)
+        pthread_cond_init(&bridge->links[i].taken, NULL);
+    return bridge;
 }
 
-void syn_bridge_mark(int32_t *state, int32_t value)
+void syn_bridge_free(struct syn_bridge *bridge)
 {
-    __atomic_store_n(state, value, __ATOMIC_RELEASE);
-}
-
-/* Go from one state to another; whether it was in the first. */
-static bool pass(int32_t *state, int32_t from, int32_t to)
-{
-    return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-void syn_bridge_deliver(int32_t *state, void *to, const void *from, size_t count)
-{
-    if (!pass(state, SYN_BRIDGE_UNDER_WAY, SYN_BRIDGE_ARRIVING))
+    if (!bridge)
         return;
-    memcpy(to, from, count);
-    syn_bridge_mark(state, SYN_BRIDGE_DONE);
+    for (size_t i = 0; i < bridge->members; i++)
+        pthread_cond_destroy(&bridge->links[i].taken);
+    pthread_cond_destroy(&bridge->changed);
+    pthread_mutex_destroy(&bridge->mutex);
+    free(bridge);
 }
 
-int syn_bridge_test(void *context, void *handle, bool *done)
+/* With the mutex held, as all that follow up to the interface. */
+static void wake(struct syn_bridge *bridge)
 {
-    (void)context;
-    int32_t state = __atomic_load_n((const int32_t *)handle, __ATOMIC_ACQUIRE);
-    *done = state == SYN_BRIDGE_DONE || state == SYN_BRIDGE_FAILED;
-    return state == SYN_BRIDGE_FAILED;
+    bridge->changes++;
+    pthread_cond_signal(&bridge->changed);
 }
 
-void syn_bridge_cancel(void *context, void *handle)
+/* Bring together what is wanted and what is offered. */
+static void serve(struct syn_bridge *bridge, struct link *link)
 {
-    (void)context;
-    int32_t *state = handle;
-    if (pass(state, SYN_BRIDGE_UNDER_WAY, SYN_BRIDGE_CANCELLED))
+    if (!link->wanted || link->offered == 0)
         return;
-    while (__atomic_load_n(state, __ATOMIC_ACQUIRE) == SYN_BRIDGE_ARRIVING)
-        sched_yield();
+    struct part part = link->parts[PARTS - link->offered];
+    memcpy(link->wanted, part.bytes, part.count);
+    link->wanted = NULL;
+    link->received = true;
+    wake(bridge);
+    if (--link->offered == 0)
+        pthread_cond_signal(&link->taken);
+}
+
+static bool has_failed(struct syn_bridge *bridge, const struct link *link)
+{
+    pthread_mutex_lock(&bridge->mutex);
+    bool is_so = link->has_failed;
+    pthread_mutex_unlock(&bridge->mutex);
+    return is_so;
+}
+
+static int start_send(void *context, size_t peer, const void *bytes, size_t count, void **handle)
+{
+    struct syn_bridge *bridge = context;
+    struct link *link = &bridge->links[peer];
+    if (has_failed(bridge, link))
+        return 1;
+    link->sent = true;
+    *handle = &link->sent;
+    if (!link->has_frame) {
+        memcpy(link->frame, bytes, sizeof link->frame);
+        link->has_frame = link->frame[1] > 0;
+        return link->has_frame ? 0 : bridge->post(peer, link->frame, NULL, 0);
+    }
+    link->has_frame = false;
+    return bridge->post(peer, link->frame, bytes, count);
+}
+
+static int start_receive(void *context, size_t peer, void *bytes, size_t count, void **handle)
+{
+    struct syn_bridge *bridge = context;
+    struct link *link = &bridge->links[peer];
+    (void)count; /* the sender's, which the frame has told */
+    pthread_mutex_lock(&bridge->mutex);
+    link->received = false;
+    link->wanted = bytes;
+    *handle = &link->received;
+    serve(bridge, link);
+    int code = link->has_failed;
+    pthread_mutex_unlock(&bridge->mutex);
+    return code;
+}
+
+/* The link that a handle is of. */
+static struct link *link_of(struct syn_bridge *bridge, const void *handle)
+{
+    size_t offset = (size_t)((const char *)handle - (const char *)bridge->links);
+    return &bridge->links[offset / sizeof *bridge->links];
+}
+
+static int test(void *context, void *handle, bool *done)
+{
+    struct syn_bridge *bridge = context;
+    pthread_mutex_lock(&bridge->mutex);
+    *done = *(const bool *)handle;
+    int code = link_of(bridge, handle)->has_failed && !*done;
+    pthread_mutex_unlock(&bridge->mutex);
+    return code;
+}
+
+static void cancel(void *context, void *handle)
+{
+    struct syn_bridge *bridge = context;
+    struct link *link = link_of(bridge, handle);
+    pthread_mutex_lock(&bridge->mutex);
+    if (handle == &link->received)
+        link->wanted = NULL;
+    pthread_mutex_unlock(&bridge->mutex);
+}
+
+static void doze(void *context, int64_t most_ns)
+{
+    struct syn_bridge *bridge = context;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t end_ns = until.tv_nsec + most_ns;
+    until.tv_sec += end_ns / SECOND;
+    until.tv_nsec = end_ns % SECOND;
+    int late = 0;
+    pthread_mutex_lock(&bridge->mutex);
+    while (bridge->changes == bridge->seen && !late)
+        late = pthread_cond_timedwait(&bridge->changed, &bridge->mutex, &until);
+    bridge->seen = bridge->changes;
+    pthread_mutex_unlock(&bridge->mutex);
+}
+
+enum syn_status syn_bridge_join(struct syn_bridge *bridge, size_t rank,
+                                const struct syn_group_options *options, struct syn_group **group)
+{
+    struct syn_caller_transport transport = {.context = bridge,
+                                             .start_send = start_send,
+                                             .start_receive = start_receive,
+                                             .test = test,
+                                             .cancel = cancel,
+                                             .doze = doze};
+    return syn_group_open_caller(&transport, rank, bridge->members, options, group);
+}
+
+void syn_bridge_offer(struct syn_bridge *bridge, size_t peer, const void *frame, const void *body,
+                      size_t count)
+{
+    struct link *link = &bridge->links[peer];
+    pthread_mutex_lock(&bridge->mutex);
+    link->parts[0] = count > 0 ? (struct part){frame, SYN_BRIDGE_FRAME_BYTES} : (struct part){0};
+    link->parts[1] =
+        count > 0 ? (struct part){body, count} : (struct part){frame, SYN_BRIDGE_FRAME_BYTES};
+    link->offered = count > 0 ? 2 : 1;
+    serve(bridge, link);
+    pthread_mutex_unlock(&bridge->mutex);
+}
+
+void syn_bridge_rest(struct syn_bridge *bridge, size_t peer)
+{
+    struct link *link = &bridge->links[peer];
+    pthread_mutex_lock(&bridge->mutex);
+    while (link->offered > 0 && !link->has_parted)
+        pthread_cond_wait(&link->taken, &bridge->mutex);
+    link->offered = 0;
+    pthread_mutex_unlock(&bridge->mutex);
+}
+
+void syn_bridge_fail(struct syn_bridge *bridge, size_t peer)
+{
+    pthread_mutex_lock(&bridge->mutex);
+    bridge->links[peer].has_failed = true;
+    wake(bridge);
+    pthread_mutex_unlock(&bridge->mutex);
+}
+
+void syn_bridge_part(struct syn_bridge *bridge, size_t peer)
+{
+    struct link *link = &bridge->links[peer];
+    pthread_mutex_lock(&bridge->mutex);
+    link->has_parted = true;
+    pthread_cond_signal(&link->taken);
+    pthread_mutex_unlock(&bridge->mutex);
 }

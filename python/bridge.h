@@ -1,11 +1,13 @@
 /* What the Python package needs of C beside the public interface: the sizes of structs that it
- * fills by name, and a `test` function for its transport that does not enter the interpreter. */
+ * fills by name; a transport that enters the interpreter once for each message; and a step of the
+ * hook's as one call. */
 #ifndef SYNCOPATE_BRIDGE_H
 #define SYNCOPATE_BRIDGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <syncopate/syncopate.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,27 +25,65 @@ struct syn_bridge_sizes {
 
 struct syn_bridge_sizes syn_bridge_sizes(void);
 
-/* How far a message has come. */
-enum syn_bridge_state {
-    SYN_BRIDGE_UNDER_WAY,
-    SYN_BRIDGE_ARRIVING,
-    SYN_BRIDGE_DONE,
-    SYN_BRIDGE_FAILED,
-    SYN_BRIDGE_CANCELLED
+/* Messages between the library and threads that wait for them. */
+struct syn_bridge;
+
+/* Send a message to a peer, and return at once: a frame of SYN_BRIDGE_FRAME_BYTES and count bytes
+ * behind it, all of which may be overwritten afterwards. 0, or anything else if it cannot. */
+typedef int syn_bridge_post(size_t peer, const void *frame, const void *body, size_t count);
+
+enum { SYN_BRIDGE_FRAME_BYTES = 16 };
+
+/* A bridge between so many members, or NULL if there is no memory. */
+struct syn_bridge *syn_bridge_new(size_t members, syn_bridge_post *post);
+
+/* Join a group over it.
+ *   bridge  lent until the group is closed */
+enum syn_status syn_bridge_join(struct syn_bridge *bridge, size_t rank,
+                                const struct syn_group_options *options, struct syn_group **group);
+
+/* A message has come from a peer, in the form in which it was posted; what the library waits for
+ * is given to it at once. One at a time for each peer.
+ *   frame, body  lent until syn_bridge_rest() returns */
+void syn_bridge_offer(struct syn_bridge *bridge, size_t peer, const void *frame, const void *body,
+                      size_t count);
+
+/* Wait until the library has taken all that was offered of that peer, or nobody will any more. */
+void syn_bridge_rest(struct syn_bridge *bridge, size_t peer);
+
+/* From now on every question about that peer is answered with failure. Any thread. */
+void syn_bridge_fail(struct syn_bridge *bridge, size_t peer);
+
+/* Nothing that this peer sends will be asked for any more. Any thread. */
+void syn_bridge_part(struct syn_bridge *bridge, size_t peer);
+
+/* Nobody may be inside any of these. NULL is harmless. */
+void syn_bridge_free(struct syn_bridge *bridge);
+
+/* Where a part of the merged gradient goes. */
+struct syn_bridge_place {
+    size_t first; /* of its entries */
+    size_t count;
+    float *into; /* [count] */
 };
 
-/* Set a state. */
-void syn_bridge_mark(int32_t *state, int32_t value);
+/* Write scale times the merged gradient into these places, which are in the order of their entries.
+ * If it is sparse, they are zero before, and only its entries are written. */
+void syn_bridge_spread(const struct syn_merged *merged, float scale,
+                       const struct syn_bridge_place *places, size_t count);
 
-/* Copy a message to where it belongs and mark it done, unless it has been cancelled: then `to` is
- * not touched. Any thread. */
-void syn_bridge_deliver(int32_t *state, void *to, const void *from, size_t count);
+/* Make places zero again that a sparse gradient was spread into; it is empty afterwards. Before the
+ * next step begins. */
+void syn_bridge_clear(struct syn_merged *merged, const struct syn_bridge_place *places,
+                      size_t count);
 
-/* A syn_caller_transport's test: the handle points to a state. 1 if it has failed. */
-int syn_bridge_test(void *context, void *handle, bool *done);
-
-/* A syn_caller_transport's cancel, for messages that syn_bridge_deliver() ends. */
-void syn_bridge_cancel(void *context, void *handle);
+/* A whole step: merge the gradient, spread its sum.
+ *   pieces, step  as for syn_reducer_begin_pieces()
+ *   merged        set on success only */
+enum syn_status syn_bridge_step(struct syn_reducer *reducer, const struct syn_piece *pieces,
+                                size_t piece_count, const struct syn_step *step, float scale,
+                                const struct syn_bridge_place *places, size_t place_count,
+                                struct syn_merged *merged);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,7 @@
 """Builds the C library with CMake, without the parts that need more than a C compiler, and puts it into
 the package. MPI is in it if it is on this machine."""
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -13,7 +15,7 @@ SOURCE = os.path.dirname(HERE)
 TARGET = "syncopate-python"
 
 
-def build_library(folder):
+def build_library(folder: str) -> str:
     """Compile into a folder; the path of the library."""
     if not os.path.exists(os.path.join(SOURCE, "src", "CMakeLists.txt")):
         raise SystemExit("the C sources are not beside this directory; install from the repository: "
@@ -29,7 +31,7 @@ def build_library(folder):
 class BuildWithLibrary(build_py):
     """The Python files, and the library beside them."""
 
-    def run(self):
+    def run(self) -> None:
         super().run()
         folder = os.path.join(os.path.abspath(self.get_finalized_command("build").build_temp), "cmake")
         package = HERE if self.editable_mode else os.path.abspath(self.build_lib)
@@ -39,18 +41,18 @@ class BuildWithLibrary(build_py):
 class PlatformWheel(bdist_wheel):
     """One wheel for every Python: the library knows nothing of it."""
 
-    def finalize_options(self):
+    def finalize_options(self) -> None:
         super().finalize_options()
         self.root_is_pure = False
 
-    def get_tag(self):
+    def get_tag(self) -> tuple[str, str, str]:
         return ("py3", "none", super().get_tag()[2])
 
 
 class BinaryDistribution(Distribution):
     """Installed among what depends on the platform."""
 
-    def has_ext_modules(self):
+    def has_ext_modules(self) -> bool:
         return True
 
 

@@ -72,6 +72,10 @@ struct syn_caller_transport {
      * again, the host sees to it that their bytes are not touched any more, and closing a group
      * leaks a few hundred bytes for each worker, in which messages might still arrive. */
     void (*cancel)(void *context, void *handle);
+
+    /* (optional) Sleep until something has happened to what is under way since the last sleep, or
+     * for so long. Without it the library looks again and again, at intervals of up to 1 ms. */
+    void (*doze)(void *context, int64_t most_ns);
 };
 
 /* Join a group over the caller's own message passing.

@@ -77,6 +77,20 @@ struct syn_ticket {
 enum syn_status syn_reducer_begin(struct syn_reducer *reducer, const float *gradient,
                                   const struct syn_step *step, struct syn_ticket *ticket);
 
+/* A part of a gradient, as it lies in memory. */
+struct syn_piece {
+    const float *floats; /* [count] */
+    size_t count;
+};
+
+/* As syn_reducer_begin(), of a gradient that lies in several places.
+ *   pieces  [count], which are the layout one behind the other; read until begin returns, and so
+ *           are the floats if the reducer has a residual
+ * SYN_INVALID for more than one piece if it has none, or if they are not as large as the layout. */
+enum syn_status syn_reducer_begin_pieces(struct syn_reducer *reducer,
+                                         const struct syn_piece *pieces, size_t count,
+                                         const struct syn_step *step, struct syn_ticket *ticket);
+
 /* As syn_reducer_begin(), but nothing is read before syn_reducer_ready() says so, tensor by tensor:
  * what is ready travels while the rest is still being computed. Buckets leave in one fixed order,
  * last tensors first, as a backward pass delivers them. Only one step may be filling at a time:

@@ -70,11 +70,20 @@ struct syn_rates {
 /* Hand over a gradient, get the weights for the next.
  *   gradient  [layout size] the mean over this worker's own mini-batch; may be overwritten
  *             afterwards
- *   weights   [layout size] overwritten; unchanged on failure
+ *   weights   [layout size] overwritten; on failure unchanged, but for SYN_NONFINITE with a delay
  * Collective, but with schedule async, under which workers do not wait for one another and no two
- * runs are the same. Blocks as the schedule says, at most for the group's time-out. A gradient with
- * NaN or infinity on any worker: SYN_NONFINITE with the tensor's name, or SYN_PEER with the same
- * words. */
+ * runs are the same. Blocks as the schedule says, at most for the group's time-out.
+ *
+ * NaN or infinity in any worker's gradient is SYN_NONFINITE on all workers, in the same call, and
+ * the next step may follow. Without a delay, the step did not happen: weights, residuals and the
+ * optimizer's memory are as before it. With one, it may be found up to `window` steps late, also
+ * by syn_worker_settle() and syn_worker_save(). Then the steps that were handed over from the bad
+ * one on did not happen (in store shards, the bad ones did not), nor did the one that fails; the
+ * workers' own weights and snapshots begin anew from the global weights, which are written to
+ * weights. The cause names the tensor; in store shards, only on the worker whose gradient it is.
+ *
+ * It is final, SYN_NONFINITE or SYN_PEER with the same words, in a group with servers; and in store
+ * shards if finite gradients add up to infinity, or if there are fewer weights than workers. */
 enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
                                 const struct syn_rates *rates, float *weights);
 
@@ -86,7 +95,8 @@ enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradien
 enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor);
 
 /* Wait for all that is under way and get the global weights: for evaluation, checkpoints and the
- * end. Steps go on afterwards as if nothing had happened. Collective. */
+ * end. Steps go on afterwards as if nothing had happened. Collective. SYN_NONFINITE, of a step that
+ * was under way, as syn_worker_step(): the weights are written all the same. */
 enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights);
 
 /* What the last step, and all steps since open, cost this worker. */

@@ -138,6 +138,24 @@ class Reducer(_Owned):
         C.syn_reducer_wait(self.handle, self._ticket, byref(self.merged))
         return self.merged
 
+    def finish(self, factor: float, places: ctypes.Array) -> Merged:
+        """Wait, and write factor times the sum to these Places: only its entries if it is sparse."""
+        self.wait()
+        C.syn_bridge_spread(byref(self.merged), factor, places, len(places))
+        return self.merged
+
+    def step(self, pieces: ctypes.Array, density: float, scale: float, factor: float,
+             places: ctypes.Array) -> Merged:
+        """All of a step at once: the gradient is in these Pieces, and goes to Places as finish() says.
+        Blocks."""
+        C.syn_bridge_step(self.handle, pieces, len(pieces), byref(Step(density, scale)), factor,
+                          places, len(places), byref(self.merged))
+        return self.merged
+
+    def clear(self, places: ctypes.Array) -> None:
+        """Make the Places zero again that the last sum was written to, before the next step begins."""
+        C.syn_bridge_clear(byref(self.merged), places, len(places))
+
     def residual(self) -> int | None:
         """The address of what this worker has not sent yet."""
         return C.syn_reducer_residual(self.handle)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_double, c_float, c_int, c_int32,
-                    c_size_t, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_double, c_float, c_int, c_size_t,
+                    c_uint64, c_void_p)
 
 from . import errors
 
@@ -77,15 +77,19 @@ class Section(Structure):
     _fields_ = [("name", c_char_p), ("bytes", c_void_p), ("count", c_size_t)]
 
 
-START = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_size_t, POINTER(c_void_p))
+class Piece(Structure):
+    """struct syn_piece."""
+
+    _fields_ = [("floats", c_void_p), ("count", c_size_t)]
 
 
-class Transport(Structure):
-    """struct syn_caller_transport; test and cancel are addresses of functions of the bridge."""
+class Place(Structure):
+    """struct syn_bridge_place."""
 
-    _fields_ = [("context", c_void_p), ("start_send", START), ("start_receive", START),
-                ("test", c_void_p), ("cancel", c_void_p)]
+    _fields_ = [("first", c_size_t), ("count", c_size_t), ("into", c_void_p)]
 
+
+POST = CFUNCTYPE(c_int, c_size_t, c_void_p, c_void_p, c_size_t)  # syn_bridge_post
 
 # Functions that return a status, by name, with the types of their arguments.
 STATUS_CALLS = {
@@ -93,7 +97,9 @@ STATUS_CALLS = {
     "syn_layout_add": [c_void_p, c_char_p, c_size_t],
     "syn_group_open_mpi": [c_void_p, c_void_p, POINTER(c_void_p)],
     "syn_group_open_threads": [c_size_t, c_void_p, POINTER(c_void_p)],
-    "syn_group_open_caller": [POINTER(Transport), c_size_t, c_size_t, c_void_p, POINTER(c_void_p)],
+    "syn_bridge_join": [c_void_p, c_size_t, c_void_p, POINTER(c_void_p)],
+    "syn_bridge_step": [c_void_p, POINTER(Piece), c_size_t, POINTER(Step), c_float, POINTER(Place),
+                        c_size_t, POINTER(Merged)],
     "syn_group_appoint": [c_void_p, c_size_t],
     "syn_recipe_apply": [c_char_p, c_void_p],
     "syn_recipe_apply_worker": [c_char_p, c_void_p],
@@ -123,8 +129,14 @@ STATUS_CALLS = {
 # Others: (result, arguments).
 PLAIN_CALLS = {
     "syn_bridge_sizes": (Sizes, []),
-    "syn_bridge_mark": (None, [POINTER(c_int32), c_int32]),
-    "syn_bridge_deliver": (None, [POINTER(c_int32), c_void_p, c_void_p, c_size_t]),
+    "syn_bridge_new": (c_void_p, [c_size_t, POST]),
+    "syn_bridge_offer": (None, [c_void_p, c_size_t, c_void_p, c_void_p, c_size_t]),
+    "syn_bridge_rest": (None, [c_void_p, c_size_t]),
+    "syn_bridge_fail": (None, [c_void_p, c_size_t]),
+    "syn_bridge_part": (None, [c_void_p, c_size_t]),
+    "syn_bridge_free": (None, [c_void_p]),
+    "syn_bridge_spread": (None, [POINTER(Merged), c_float, POINTER(Place), c_size_t]),
+    "syn_bridge_clear": (None, [POINTER(Merged), POINTER(Place), c_size_t]),
     "syn_error_text": (c_char_p, []),
     "syn_group_under_mpi": (c_bool, []),
     "syn_group_rank": (c_size_t, [c_void_p]),
@@ -190,15 +202,6 @@ def _load() -> ctypes.CDLL:
 C = _load()
 
 
-def address_of(function: str) -> int:
-    """The address of one of the library's functions."""
-    return ctypes.cast(getattr(C, function), c_void_p).value
-
-
 def table(name: str) -> Table:
     """One of the library's tables of settings, such as syn_reducer_settings."""
     return Table.in_dll(C, name)
-
-
-__all__ = ["C", "Cost", "Merged", "Rates", "Section", "Sizes", "Step", "Table", "Ticket", "Transport",
-           "START", "address_of", "check", "table", "c_float", "c_uint32"]

@@ -13,7 +13,8 @@ struct syn_local_rates {
     float lr; /* the local one */
     float weight_decay;
     float momentum;
-    float lambda; /* 0: the method's own */
+    float global_momentum; /* that of the global optimizer, wherever it is kept */
+    float lambda;          /* 0: the method's own */
     float mean_square;
     float alpha;
     float beta;
@@ -32,6 +33,11 @@ struct syn_local_type {
     /* Update count weights. memory is [count], or NULL. */
     void (*update)(const struct syn_local_rates *rates, float *v, const float *g, float *memory,
                    size_t count);
+
+    /* The global weights have come that v is a guess of, n updates after those before them; n is
+     * above 0. NULL: nothing to learn from it. */
+    void (*correct)(const struct syn_local_rates *rates, const float *v, const float *weights,
+                    unsigned long long n, float *memory, size_t count);
 };
 
 const struct syn_local_type *syn_local_row(size_t i);

@@ -10,6 +10,6 @@ const struct syn_recipe_type syn_recipe_od_sgd = {
                  {"exchange", "ring"},
                  {"schedule", "od"},
                  {"warmup", "200"},
-                 {"optimizer_local", "sgd"},
+                 {"optimizer_local", "carry"},
                  {"momentum_form", "global"}},
 };

@@ -32,9 +32,10 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct pa
         parcel->out.dense = slot->dense + bucket->first;
     if (slot->dense_dropped)
         parcel->out.dense_dropped = slot->dense_dropped + bucket->first;
-    parcel->in.dense = slot->gradient + bucket->first;
-    if (!reducer->residual_type->has_unsent)
+    if (!reducer->residual_type->has_unsent) {
+        parcel->in.dense = slot->gradient + bucket->first;
         return;
+    }
     struct syn_intake to_sent = *intake;
     to_sent.after.unsent = slot->sent + bucket->first;
     syn_intake_run(&to_sent, reducer->pool, 0, 0, NULL);
@@ -44,7 +45,7 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct pa
 
 static uint32_t first_bad_entry(const struct syn_intake *intake)
 {
-    size_t bad = syn_first_not_finite(intake->gradient, intake->size);
+    size_t bad = syn_intake_first_bad(intake);
     if (bad == intake->size) /* finite gradients may add up to what is not */
         bad = syn_first_not_finite(intake->after.unsent, intake->size);
     if (bad == intake->size && intake->after.velocity)
@@ -91,7 +92,9 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .select = bucket->select,
         .before = syn_residual_from(&reducer->residuals[slot->before], bucket->first),
         .after = syn_residual_from(&reducer->residuals[next], bucket->first),
-        .gradient = slot->gradient + bucket->first,
+        .gradient = slot->gradient ? slot->gradient + bucket->first : NULL,
+        .pieces = slot->pieces,
+        .first = bucket->first,
         .size = bucket->size,
         .momentum = (float)reducer->options.residual_momentum,
         .scale = slot->step.scale,
@@ -152,6 +155,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     ticket->number = reducer->begun;
     struct slot *slot = syn_slot(reducer, reducer->begun++);
     slot->gradient = gradient;
+    slot->pieces = NULL;
     slot->step = own;
     slot->select_ns = 0;
     slot->encode_ns = 0;
@@ -179,11 +183,38 @@ enum syn_status syn_reducer_ready(struct syn_reducer *reducer, size_t tensor)
     return SYN_OK;
 }
 
+static enum syn_status check_pieces(const struct syn_reducer *reducer,
+                                    const struct syn_piece *pieces, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += pieces[i].count;
+    if (size != reducer->size)
+        return syn_fail(SYN_INVALID, "pieces of %zu entries in all; the layout has %zu", size,
+                        reducer->size);
+    if (count > 1 && !reducer->residual_type->has_unsent)
+        return syn_fail(SYN_INVALID, "a gradient in %zu pieces needs a reducer with a residual",
+                        count);
+    return SYN_OK;
+}
+
+enum syn_status syn_reducer_begin_pieces(struct syn_reducer *reducer,
+                                         const struct syn_piece *pieces, size_t count,
+                                         const struct syn_step *step, struct syn_ticket *ticket)
+{
+    SYN_TRY(check_pieces(reducer, pieces, count));
+    SYN_TRY(syn_reducer_start(reducer, count == 1 ? pieces->floats : NULL, step, ticket));
+    struct slot *slot = syn_slot(reducer, ticket->number);
+    slot->pieces = pieces;
+    memset(reducer->missing, 0, reducer->bucket_count * sizeof *reducer->missing);
+    send_complete(reducer);
+    slot->pieces = NULL;
+    return SYN_OK;
+}
+
 enum syn_status syn_reducer_begin(struct syn_reducer *reducer, const float *gradient,
                                   const struct syn_step *step, struct syn_ticket *ticket)
 {
-    SYN_TRY(syn_reducer_start(reducer, gradient, step, ticket));
-    memset(reducer->missing, 0, reducer->bucket_count * sizeof *reducer->missing);
-    send_complete(reducer);
-    return SYN_OK;
+    struct syn_piece whole = {gradient, reducer->size};
+    return syn_reducer_begin_pieces(reducer, &whole, 1, step, ticket);
 }

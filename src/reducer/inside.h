@@ -38,8 +38,9 @@ struct parcel {
 
 /* One step under way. */
 struct slot {
-    struct parcel *parcels; /* [bucket_count] */
-    const float *gradient;
+    struct parcel *parcels;         /* [bucket_count] */
+    const float *gradient;          /* [size], or NULL if it lies in pieces */
+    const struct syn_piece *pieces; /* while it begins */
     struct syn_step step;
     size_t before;          /* number of the residual that it began from; it writes the next one */
     float *sent;            /* [size] dense with residual: what goes */

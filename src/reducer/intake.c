@@ -4,8 +4,15 @@
  *
  * New residuals are written to arrays of their own. For buckets larger than the caches they are
  * written past them, so that each step moves no more bytes than an update in place: read residual,
- * read gradient, write residual. */
+ * read gradient, write residual.
+ *
+ * A gradient in pieces is read where it lies. Blocks do not know of pieces: the few that reach over
+ * the end of one are put together first. */
 #include "reducer/intake.h"
+
+#include <string.h>
+
+#include "exchange/exchange.h"
 
 /* Buckets from this size on are written past the caches. */
 #define LARGE ((size_t)1 << 18)
@@ -19,19 +26,42 @@ struct pass {
     uint32_t largest[MOST_LANES];
 };
 
+/* The gradient's entries from `first` on, where they lie or in `room`. */
+static const float *fetch(const struct syn_intake *intake, size_t first, size_t count,
+                          float room[SYN_BLOCK])
+{
+    if (intake->gradient)
+        return intake->gradient + first;
+    const struct syn_piece *piece = intake->pieces;
+    size_t at = intake->first + first;
+    for (; at >= piece->count; piece++)
+        at -= piece->count;
+    if (count <= piece->count - at)
+        return piece->floats + at;
+    for (size_t filled = 0; filled < count; piece++, at = 0) {
+        size_t left = count - filled;
+        size_t taken = piece->count - at < left ? piece->count - at : left;
+        memcpy(room + filled, piece->floats + at, taken * sizeof *room);
+        filled += taken;
+    }
+    return room;
+}
+
 /* One block of at most SYN_BLOCK entries from `first` on. Returns its largest magnitude. */
 static uint32_t take_block(const struct pass *pass, size_t lane, size_t first, size_t count)
 {
     const struct syn_intake *intake = pass->intake;
     const struct syn_select_type *select = intake->select_type;
     struct syn_net net = {.bar = SYN_CATCH_NOTHING};
+    float room[SYN_BLOCK];
+    const float *gradient = fetch(intake, first, count, room);
     if (!select->is_dense)
         net = select->cast(intake->select, lane);
     net.first = (uint32_t)first;
     struct syn_residual before = syn_residual_from(&intake->before, first);
     struct syn_residual after = syn_residual_from(&intake->after, first);
-    intake->residual_type->add(pass->kernels, &before, &after, intake->gradient + first,
-                               intake->momentum, intake->scale, count, intake->size >= LARGE, &net);
+    intake->residual_type->add(pass->kernels, &before, &after, gradient, intake->momentum,
+                               intake->scale, count, intake->size >= LARGE, &net);
     if (!select->is_dense)
         select->haul(intake->select, lane, &net);
     return net.largest;
@@ -71,4 +101,17 @@ uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, 
     if (largest < SYN_INFINITY_BITS)
         intake->select_type->finish(intake->select, intake->after.unsent, picked);
     return largest;
+}
+
+size_t syn_intake_first_bad(const struct syn_intake *intake)
+{
+    float room[SYN_BLOCK];
+    for (size_t first = 0; first < intake->size; first += SYN_BLOCK) {
+        size_t left = intake->size - first;
+        size_t count = left < SYN_BLOCK ? left : SYN_BLOCK;
+        size_t bad = syn_first_not_finite(fetch(intake, first, count, room), count);
+        if (bad < count)
+            return first + bad;
+    }
+    return intake->size;
 }

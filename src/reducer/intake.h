@@ -7,14 +7,16 @@
 #include "residual/residual.h"
 #include "select/select.h"
 
-/* One bucket's pass. All pointers are to the bucket's first entry. */
+/* One bucket's pass. All pointers but the pieces' are to the bucket's first entry. */
 struct syn_intake {
     const struct syn_residual_type *residual_type;
     const struct syn_select_type *select_type;
     void *select; /* its state */
     struct syn_residual before;
     struct syn_residual after;
-    const float *gradient;
+    const float *gradient;          /* [size], or NULL if it lies in pieces */
+    const struct syn_piece *pieces; /* of the whole gradient */
+    size_t first;                   /* the bucket's, in them */
     size_t size;
     float momentum;
     float scale;
@@ -26,5 +28,8 @@ struct syn_intake {
  * is empty then. */
 uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, size_t limit,
                         double density, struct syn_list *picked);
+
+/* The first entry of the gradient that is not finite, or size. */
+size_t syn_intake_first_bad(const struct syn_intake *intake);
 
 #endif

@@ -271,13 +271,17 @@ static enum syn_status push_notices(const struct syn_group *group, size_t peer, 
     return SYN_OK;
 }
 
+static int64_t tell_period(const struct syn_group *group)
+{
+    int64_t period_ns = group->timeout_ns / 8;
+    period_ns = period_ns < TELL_LEAST_NS ? TELL_LEAST_NS : period_ns;
+    return period_ns > TELL_MOST_NS ? TELL_MOST_NS : period_ns;
+}
+
 static void say_here(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
-    int64_t period_ns = group->timeout_ns / 8;
-    period_ns = period_ns < TELL_LEAST_NS ? TELL_LEAST_NS : period_ns;
-    period_ns = period_ns > TELL_MOST_NS ? TELL_MOST_NS : period_ns;
-    if (link->stage != ASKER || syn_clock_ns() - link->told_ns < period_ns)
+    if (link->stage != ASKER || syn_clock_ns() - link->told_ns < tell_period(group))
         return;
     struct syn_notice here = {
         .kind = SYN_NOTICE_HERE, .from = (uint32_t)group->rank, .about = (uint32_t)group->rank};
@@ -300,6 +304,19 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
         SYN_TRY(await_frame(group, peer));
     }
     return SYN_OK;
+}
+
+/* Not for longer than the others may be left without a word. */
+static bool doze(struct syn_group *group, int64_t until_ns)
+{
+    const struct syn_caller_transport *host = host_of(group);
+    if (!host->doze)
+        return false;
+    int64_t left_ns = until_ns - syn_clock_ns();
+    int64_t period_ns = tell_period(group);
+    if (left_ns > 0)
+        host->doze(host->context, left_ns < period_ns ? left_ns : period_ns);
+    return true;
 }
 
 /* Let the last notices go out, within limits. */
@@ -376,6 +393,7 @@ const struct syn_transport_type syn_transport_caller = {
     .start = start,
     .test = test,
     .cancel = cancel,
+    .doze = doze,
     .tell = tell,
     .hear = hear,
     .close = leave,

@@ -188,7 +188,7 @@ static void cancel(struct syn_group *group, struct syn_request *request)
     pthread_mutex_unlock(&member->mutex);
 }
 
-static void doze(struct syn_group *group, int64_t until_ns)
+static bool doze(struct syn_group *group, int64_t until_ns)
 {
     struct seat *seat = group->state;
     struct member *member = self(group);
@@ -199,6 +199,7 @@ static void doze(struct syn_group *group, int64_t until_ns)
         late = pthread_cond_timedwait(&member->changed, &member->mutex, &until);
     seat->seen = member->changes;
     pthread_mutex_unlock(&member->mutex);
+    return true;
 }
 
 /* Whether the notice tells anything that the member has not been told and not heard yet. */

@@ -79,8 +79,9 @@ struct syn_transport_type {
     void (*cancel)(struct syn_group *group, struct syn_request *request);
 
     /* (optional) Sleep until something may have happened to a request or a notice, or until that
-     * moment. Without it, the waiting side rests by itself, as in syn_group_nap(). */
-    void (*doze)(struct syn_group *group, int64_t until_ns);
+     * moment. Without it, or if it returns false, the waiting side rests by itself, as in
+     * syn_group_nap(). */
+    bool (*doze)(struct syn_group *group, int64_t until_ns);
 
     /* Tell a peer, as well as it goes; does not block. An earlier notice of that kind that is
      * still on its way to that peer makes this one superfluous. */

@@ -276,9 +276,7 @@ static int64_t end_of(const struct syn_group *group, const struct syn_patience *
 
 static void rest(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
-    if (group->type->doze)
-        group->type->doze(group, until_ns);
-    else
+    if (!group->type->doze || !group->type->doze(group, until_ns))
         syn_group_nap(waited_ns);
 }
 

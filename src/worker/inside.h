@@ -31,4 +31,11 @@ struct syn_worker {
     struct syn_cost total;
 };
 
+/* After a failure of the store's: if that is SYN_NONFINITE and there is a delay, begin anew from
+ * the global weights, as all workers do.
+ *   weights  [size] written then; or NULL
+ * Returns that status, or why it cannot go on. Collective. */
+enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status status,
+                                   float *weights);
+
 #endif

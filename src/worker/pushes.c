@@ -72,10 +72,14 @@ enum syn_status syn_pushes_finish(struct syn_pushes *pushes, struct syn_merged *
 {
     struct syn_ticket ticket = pushes->slots[pushes->oldest].ticket;
     *lr = pushes->slots[pushes->oldest].lr;
-    SYN_TRY(syn_reducer_wait(pushes->reducer, ticket, merged));
-    pushes->oldest = (pushes->oldest + 1) % pushes->window;
-    pushes->open--;
-    return SYN_OK;
+    enum syn_status status = syn_reducer_wait(pushes->reducer, ticket, merged);
+    if (status != SYN_OK && status != SYN_NONFINITE)
+        return status;
+    /* When something is not finite the reducer drops all that is under way. */
+    size_t ended = status == SYN_OK ? 1 : pushes->open;
+    pushes->oldest = (pushes->oldest + ended) % pushes->window;
+    pushes->open -= ended;
+    return status;
 }
 
 enum syn_status syn_pushes_ready(void *state, size_t tensor)

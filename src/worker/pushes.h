@@ -45,7 +45,8 @@ enum syn_status syn_pushes_begin(struct syn_pushes *pushes, const float *gradien
                                  const struct syn_rates *rates);
 
 /* Wait for the oldest push, of which there is one.
- *   lr  that it was handed over with */
+ *   lr  that it was handed over with
+ * After SYN_NONFINITE no push is open, and the next may begin. */
 enum syn_status syn_pushes_finish(struct syn_pushes *pushes, struct syn_merged *merged, double *lr);
 
 /* The reducer's state as a section "store/reducer", nothing being under way; take it on again, or

@@ -8,6 +8,7 @@
  *
  * Everything after the push runs on the communication thread, in order: own weights, optimizer and
  * ring are its alone while pushes are under way. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct push {
     float *copy; /* [size], or NULL if the step waits for it anyway */
     double lr;
     bool pulls;
+    bool is_poisoned; /* on every worker: nothing was applied, and the next one may go on */
     enum syn_status status;
     char cause[SYN_ERROR_BYTES];
     struct syn_cost cost;
@@ -113,25 +115,55 @@ static enum syn_status open_state(const struct syn_store_setup *setup, void **st
     return SYN_OK;
 }
 
-/* Only the shard's owner sees what is not finite; abandoning the group tells the others. */
-static enum syn_status check_sum(const struct shards *shards)
+static enum syn_status complain(const struct shards *shards, const char *what, size_t entry)
 {
-    size_t bad = syn_first_not_finite(shards->sum + shards->own.first, shards->own.count);
-    if (bad == shards->own.count)
-        return SYN_OK;
-    size_t entry = shards->own.first + bad;
     struct syn_tensor tensor =
         syn_layout_tensor(shards->layout, syn_layout_find(shards->layout, entry));
-    return syn_fail(SYN_NONFINITE, "gradient not finite in tensor \"%s\", entry %zu", tensor.name,
+    return syn_fail(SYN_NONFINITE, "%s not finite in tensor \"%s\", entry %zu", what, tensor.name,
                     entry - tensor.offset);
 }
 
-static enum syn_status exchange(struct shards *shards, const struct push *push)
+/* Each sum is seen by its shard's owner only, and yet all must know of a gradient that is not
+ * finite before any of them applies it. So such a gradient is replaced by one of nothing but NaN,
+ * which makes NaN of every owner's sum.
+ *   bad  the first entry that was not finite; size if all were */
+static enum syn_status reduce(struct shards *shards, const float *gradient, size_t *bad)
+{
+    *bad = syn_first_not_finite(gradient, shards->size);
+    if (*bad == shards->size)
+        return syn_ring_reduce(shards->ring, gradient, shards->sum, NULL, shards->size);
+    for (size_t i = 0; i < shards->size; i++)
+        shards->sum[i] = NAN;
+    if (shards->group->workers == 1)
+        return SYN_OK;
+    return syn_ring_reduce(shards->ring, shards->sum, shards->sum, NULL, shards->size);
+}
+
+/* Whether the sum can be applied. Sums of finite numbers may be infinite, but never NaN: where the
+ * owner finds the former it alone knows, and has to fail the group.
+ *   bad          of the own gradient, as of reduce()
+ *   is_poisoned  all workers know that it cannot, and can go on */
+static enum syn_status check_sum(const struct shards *shards, size_t bad, bool *is_poisoned)
+{
+    const float *sum = shards->sum + shards->own.first;
+    bool has_everyone_a_shard = shards->size >= shards->group->workers;
+    *is_poisoned = has_everyone_a_shard && syn_magnitude(sum[0]) > SYN_INFINITY_BITS;
+    if (bad < shards->size)
+        return complain(shards, "gradient", bad);
+    if (*is_poisoned)
+        return syn_fail(SYN_NONFINITE, "another worker's gradient is not finite");
+    bad = syn_first_not_finite(sum, shards->own.count);
+    return bad == shards->own.count ? SYN_OK : complain(shards, "sum", shards->own.first + bad);
+}
+
+static enum syn_status exchange(struct shards *shards, struct push *push)
 {
     struct syn_chunk own = shards->own;
     double scale = 1 / (double)shards->group->workers;
-    SYN_TRY(syn_ring_reduce(shards->ring, push->gradient, shards->sum, NULL, shards->size));
-    SYN_TRY(check_sum(shards));
+    size_t bad;
+    push->is_poisoned = false;
+    SYN_TRY(reduce(shards, push->gradient, &bad));
+    SYN_TRY(check_sum(shards, bad, &push->is_poisoned));
     SYN_TRY(syn_optimizer_apply(shards->optimizer, push->lr, scale, shards->sum + own.first,
                                 shards->weights + own.first));
     if (!push->pulls)
@@ -149,7 +181,8 @@ static void run_push(struct syn_job *job)
     uint64_t in = group->bytes_in;
     push->status = exchange(push->shards, push);
     if (push->status != SYN_OK) {
-        syn_group_abandon(group, push->status, syn_error_text());
+        if (!push->is_poisoned)
+            syn_group_abandon(group, push->status, syn_error_text());
         memcpy(push->cause, syn_error_text(), strlen(syn_error_text()) + 1);
     }
     push->cost = (struct syn_cost){.bytes_out = group->bytes_out - out,

@@ -59,11 +59,11 @@ static void list_arrays(const struct syn_worker *worker, struct array arrays[ARR
 
 enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *archive)
 {
-    struct head head = head_of(worker);
     struct array arrays[ARRAYS];
     if (!worker->store_type->save)
         return syn_fail(SYN_UNSUPPORTED, "store %s cannot be saved yet", worker->options.store);
-    SYN_TRY(worker->store_type->drain(worker->store, 0));
+    SYN_TRY(syn_worker_recover(worker, worker->store_type->drain(worker->store, 0), NULL));
+    struct head head = head_of(worker);
     SYN_TRY(syn_archive_add(archive, "worker/head", &head, sizeof head));
     list_arrays(worker, arrays);
     for (int i = 0; i < ARRAYS; i++)

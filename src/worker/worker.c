@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "exchange/exchange.h"
 #include "transport/transport.h"
 #include "worker/errand.h"
 #include "worker/inside.h"
@@ -105,22 +106,44 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
     return SYN_OK;
 }
 
-/* The global weights after `steps` steps are here: go on from them. */
-static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps)
+/* Remember the global weights after `steps` steps, as far as the local update looks back. */
+static void take_snapshot(struct syn_worker *worker, const float *weights, uint64_t steps)
 {
-    memcpy(worker->v, weights, worker->size * sizeof(float));
+    worker->snapshot_steps[1] = worker->snapshot_steps[0];
+    worker->snapshot_steps[0] = steps;
     if (worker->local->snapshots == 0)
         return;
     if (worker->local->snapshots == 2) {
         float *oldest = worker->snapshots[1];
         worker->snapshots[1] = worker->snapshots[0];
         worker->snapshots[0] = oldest;
-        worker->snapshot_steps[1] = worker->snapshot_steps[0];
     }
     memcpy(worker->snapshots[0], weights, worker->size * sizeof(float));
-    worker->snapshot_steps[0] = steps;
     worker->snapshot_count += worker->snapshot_count < 2;
     worker->is_mean_stale = true;
+}
+
+/* The own weights have seen gradients that the global ones never will. A store that has not dropped
+ * all that is under way fails again for each step of it that is bad, too. */
+enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status status,
+                                   float *weights)
+{
+    char cause[SYN_ERROR_BYTES];
+    if (status != SYN_NONFINITE || !worker->v)
+        return status;
+    memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    enum syn_status settled = SYN_NONFINITE;
+    for (uint64_t i = 0; settled == SYN_NONFINITE && i <= worker->options.window; i++)
+        settled = worker->store_type->settle(worker->store, worker->v);
+    SYN_TRY(settled);
+    if (worker->memory)
+        memset(worker->memory, 0, worker->size * sizeof(float));
+    worker->snapshot_count = 0;
+    take_snapshot(worker, worker->v, worker->steps);
+    worker->is_pull_open = false;
+    if (weights)
+        memcpy(weights, worker->v, worker->size * sizeof *weights);
+    return syn_fail_again(status, cause);
 }
 
 /* What the last two snapshots betray of the global gradient; NULL before there are two. */
@@ -142,16 +165,17 @@ static const float *global_mean(struct syn_worker *worker, double lr)
     return worker->global_mean;
 }
 
-static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
+static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
 {
     const struct syn_worker_options *options = &worker->options;
     const struct syn_local_type *local = worker->local;
     double factor = options->lr_local > 0 ? options->lr_local
                                           : (double)local->usual_lr / (1 - worker->momentum);
-    struct syn_local_rates rates = {
+    return (struct syn_local_rates){
         .lr = (float)(lr * factor),
         .weight_decay = (float)options->optimizer.weight_decay,
         .momentum = (float)options->momentum_local,
+        .global_momentum = (float)worker->momentum,
         .lambda = options->lambda > 0 ? (float)options->lambda : local->usual_lambda,
         .mean_square = (float)options->mean_square,
         .alpha = (float)options->alpha,
@@ -159,7 +183,27 @@ static void update_locally(struct syn_worker *worker, const float *gradient, dou
         .snapshot = worker->snapshots[0],
         .global_mean = global_mean(worker, lr),
     };
-    local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+}
+
+/* A gradient that is not finite will be found later; until then the own weights do without. */
+static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
+{
+    if (syn_first_not_finite(gradient, worker->size) < worker->size)
+        return;
+    struct syn_local_rates rates = local_rates(worker, lr);
+    worker->local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+}
+
+/* The global weights after `steps` steps are here: go on from them. */
+static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps, double lr)
+{
+    if (worker->local->correct) {
+        struct syn_local_rates rates = local_rates(worker, lr);
+        worker->local->correct(&rates, worker->v, weights, steps - worker->snapshot_steps[0],
+                               worker->memory, worker->size);
+    }
+    memcpy(worker->v, weights, worker->size * sizeof(float));
+    take_snapshot(worker, weights, steps);
 }
 
 /* Weights that everyone should have are compared now and then. */
@@ -184,15 +228,17 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
     const float *arrived;
     if (worker->is_pull_open) {
         SYN_TRY(take(worker, &arrived));
-        adopt(worker, arrived, worker->steps);
+        adopt(worker, arrived, worker->steps, rates->lr);
         worker->is_pull_open = false;
     }
     SYN_TRY(worker->store_type->push(worker->store, gradient, rates, plan.pulls));
+    bool learns_from_pulls = worker->local->correct != NULL; /* so there has to be a guess */
+    if (!plan.blocks || learns_from_pulls)
+        update_locally(worker, gradient, rates->lr);
     if (plan.blocks) {
         SYN_TRY(take(worker, &arrived));
-        adopt(worker, arrived, worker->steps + 1);
+        adopt(worker, arrived, worker->steps + 1, rates->lr);
     } else {
-        update_locally(worker, gradient, rates->lr);
         worker->is_pull_open = plan.pulls;
     }
     return SYN_OK;
@@ -205,18 +251,24 @@ static enum syn_status check_rates(const struct syn_rates *rates)
     return syn_fail(SYN_INVALID, "learning rate %g; expected one above 0", rates->lr);
 }
 
+static enum syn_status prompt_step(struct syn_worker *worker, const float *gradient,
+                                   const struct syn_rates *rates, const float **next)
+{
+    SYN_TRY(worker->store_type->push(worker->store, gradient, rates, true));
+    return take(worker, next);
+}
+
 enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
                                 const struct syn_rates *rates, float *weights)
 {
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     const float *next = worker->v;
     SYN_TRY(check_rates(rates));
-    if (worker->schedule->is_delayed) {
-        SYN_TRY(delayed_step(worker, gradient, rates, plan));
-    } else {
-        SYN_TRY(worker->store_type->push(worker->store, gradient, rates, true));
-        SYN_TRY(take(worker, &next));
-    }
+    enum syn_status status = worker->schedule->is_delayed
+                                 ? delayed_step(worker, gradient, rates, plan)
+                                 : prompt_step(worker, gradient, rates, &next);
+    if (status != SYN_OK)
+        return syn_worker_recover(worker, status, weights);
     memcpy(weights, next, worker->size * sizeof *weights);
     worker->steps++;
     worker->last = worker->store_type->cost(worker->store);
@@ -240,7 +292,9 @@ enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor)
 
 enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights)
 {
-    SYN_TRY(worker->store_type->settle(worker->store, weights));
+    enum syn_status status = worker->store_type->settle(worker->store, weights);
+    if (status != SYN_OK)
+        return syn_worker_recover(worker, status, weights);
     struct syn_cost spent = worker->store_type->cost(worker->store);
     syn_cost_add(&worker->total, &spent);
     return SYN_OK;

@@ -42,6 +42,28 @@ enum syn_status stage_step(struct syn_reducer *reducer, const float *gradient,
     return status;
 }
 
+struct play {
+    struct stage *stage;
+    stage_act *act;
+};
+
+static void take_part(struct syn_group *group, size_t rank, void *context)
+{
+    const struct play *play = context;
+    struct syn_reducer *reducer = NULL;
+    stage_note(play->stage, rank, stage_open(play->stage, group, &reducer));
+    if (play->stage->got[rank] == SYN_OK)
+        play->act(play->stage, reducer, rank);
+    syn_reducer_close(reducer);
+}
+
+void stage_play(struct stage *stage, size_t workers, unsigned milliseconds, stage_act *act)
+{
+    struct play play = {stage, act};
+    stage->workers = workers;
+    team_run(workers, milliseconds, take_part, &play);
+}
+
 void stage_note(struct stage *stage, size_t rank, enum syn_status status)
 {
     stage->got[rank] = status;

@@ -17,6 +17,7 @@ enum { STAGE_SIZE = 900 };
 struct stage {
     struct syn_reducer_options options;
     const size_t *tensors;
+    size_t workers;                 /* once it is played */
     size_t odd_one;                 /* the worker that behaves differently */
     float bad;                      /* what it puts into its gradient */
     enum syn_status got[TEAM_MOST]; /* of the call under test */
@@ -31,6 +32,12 @@ struct stage {
 
 /* With the options of a recipe, at a density of 0.05, and worker 1 as the odd one. */
 struct stage stage_for(const char *recipe);
+
+/* What every worker does with the reducer that was opened for it, and is closed behind it. */
+typedef void stage_act(struct stage *stage, struct syn_reducer *reducer, size_t rank);
+
+/* Play it with so many workers, who wait for each other that long. Who cannot open notes that. */
+void stage_play(struct stage *stage, size_t workers, unsigned milliseconds, stage_act *act);
 
 /* Open as the stage says. */
 enum syn_status stage_open(const struct stage *stage, struct syn_group *group,

@@ -38,15 +38,10 @@ static enum syn_status fail_steps(struct stage *stage, struct syn_reducer *reduc
 
 /* Three steps, then steps that fail if there is something bad, then three more. The hash is of the
  * good ones. */
-static void step_on_something_bad(struct syn_group *group, size_t rank, void *context)
+static void step_on_something_bad(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     stage->holds[rank] = true;
     for (size_t i = 0; i < 6; i++) {
         if (i == 3 && stage->bad != 0)
@@ -58,15 +53,14 @@ static void step_on_something_bad(struct syn_group *group, size_t rank, void *co
             stage->hash[rank] =
                 syn_hash(stage->hash[rank], syn_reducer_residual(reducer), sizeof sum);
     }
-    syn_reducer_close(reducer);
 }
 
 static void assert_failed_without_trace(struct stage *stage, size_t workers)
 {
     struct stage untouched = *stage;
     untouched.bad = 0;
-    team_run(workers, 20000, step_on_something_bad, &untouched);
-    team_run(workers, 20000, step_on_something_bad, stage);
+    stage_play(&untouched, workers, 20000, step_on_something_bad);
+    stage_play(stage, workers, 20000, step_on_something_bad);
     for (size_t w = 0; w < workers; w++) {
         assert_int_equal(untouched.got[w], SYN_OK);
         assert_int_equal(stage->got[w], SYN_NONFINITE);
@@ -93,19 +87,13 @@ static void a_gradient_that_is_not_finite_fails_everywhere_and_leaves_no_trace(v
 }
 
 /* Every worker has another bad entry, the last worker the first. */
-static void all_step_on_something_bad(struct syn_group *group, size_t rank, void *context)
+static void all_step_on_something_bad(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
-    gradient[400 + 10 * (syn_group_size(group) - 1 - rank)] = NAN;
+    gradient[400 + 10 * (stage->workers - 1 - rank)] = NAN;
     stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
-    syn_reducer_close(reducer);
 }
 
 static void of_several_bad_entries_all_name_the_first(void **state)
@@ -115,7 +103,7 @@ static void of_several_bad_entries_all_name_the_first(void **state)
     for (int r = 0; r < RECIPES; r++)
         for (int t = 0; t < 5; t++) {
             struct stage stage = stage_for(recipes[r]);
-            team_run(teams[t], 20000, all_step_on_something_bad, &stage);
+            stage_play(&stage, teams[t], 20000, all_step_on_something_bad);
             for (size_t w = 0; w < teams[t]; w++) {
                 assert_int_equal(stage.got[w], SYN_NONFINITE);
                 assert_non_null(strstr(stage.cause[w], "\"t1\", entry 0"));
@@ -124,20 +112,14 @@ static void of_several_bad_entries_all_name_the_first(void **state)
 }
 
 /* Finite gradients whose sum over the workers is not. */
-static void add_up_to_infinity(struct syn_group *group, size_t rank, void *context)
+static void add_up_to_infinity(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE] = {[0] = 1, [430] = 3e38F};
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
     gradient[430] = 1;
-    stage->holds[rank] = stage_step(reducer, gradient, NULL, sum) == SYN_OK &&
-                         sum[430] == (float)syn_group_size(group);
-    syn_reducer_close(reducer);
+    stage->holds[rank] =
+        stage_step(reducer, gradient, NULL, sum) == SYN_OK && sum[430] == (float)stage->workers;
 }
 
 static void sums_beyond_the_range_of_floats_fail_everywhere(void **state)
@@ -149,7 +131,7 @@ static void sums_beyond_the_range_of_floats_fail_everywhere(void **state)
         for (int t = 0; t < 4; t++) {
             struct stage stage = stage_for(e == 0 ? "ssgd" : "topk");
             stage.options.exchange = exchanges[e];
-            team_run(teams[t], 20000, add_up_to_infinity, &stage);
+            stage_play(&stage, teams[t], 20000, add_up_to_infinity);
             for (size_t w = 0; w < teams[t]; w++) {
                 assert_int_equal(stage.got[w], SYN_NONFINITE);
                 assert_non_null(strstr(stage.cause[w], "\"t1\", entry 30"));
@@ -159,18 +141,12 @@ static void sums_beyond_the_range_of_floats_fail_everywhere(void **state)
 }
 
 /* One entry a step is sent; the other large one waits, and grows beyond the range. */
-static void wait_until_infinity(struct syn_group *group, size_t rank, void *context)
+static void wait_until_infinity(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE] = {[7] = 3.1e38F, [450] = 3e38F};
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     stage->holds[rank] = stage_step(reducer, gradient, NULL, sum) == SYN_OK;
     stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
-    syn_reducer_close(reducer);
 }
 
 static void a_residual_beyond_the_range_of_floats_is_named(void **state)
@@ -180,29 +156,23 @@ static void a_residual_beyond_the_range_of_floats_is_named(void **state)
         struct stage stage = stage_for(recipes[r]);
         stage.options.density = 0;
         stage.options.residual_momentum = 0;
-        team_run(1, 20000, wait_until_infinity, &stage);
+        stage_play(&stage, 1, 20000, wait_until_infinity);
         assert_true(stage.holds[0]);
         assert_int_equal(stage.got[0], SYN_NONFINITE);
         assert_non_null(strstr(stage.cause[0], "\"t1\", entry 50"));
     }
 }
 
-static void fail_in_the_second_step(struct syn_group *group, size_t rank, void *context)
+static void fail_in_the_second_step(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
     stage->holds[rank] = stage_step(reducer, gradient, NULL, sum) == SYN_OK;
     if (rank != stage->odd_one) { /* twice: the failure is final */
         stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
         stage->holds[rank] &= stage_step(reducer, gradient, NULL, sum) != SYN_OK;
     }
-    syn_reducer_close(reducer);
 }
 
 static void a_worker_that_stops_is_named_by_all_others(void **state)
@@ -210,7 +180,7 @@ static void a_worker_that_stops_is_named_by_all_others(void **state)
     (void)state;
     for (int r = 0; r < RECIPES; r++) {
         struct stage stage = stage_for(recipes[r]);
-        team_run(5, 200, fail_in_the_second_step, &stage);
+        stage_play(&stage, 5, 200, fail_in_the_second_step);
         for (size_t w = 0; w < 5; w++) {
             assert_true(stage.holds[w]);
             if (w == stage.odd_one)
@@ -222,16 +192,11 @@ static void a_worker_that_stops_is_named_by_all_others(void **state)
 }
 
 /* The odd worker closes when only the last of its tensors is ready. */
-static void close_in_the_middle(struct syn_group *group, size_t rank, void *context)
+static void close_in_the_middle(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     struct syn_ticket ticket;
     float gradient[SIZE];
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
     if (rank == stage->odd_one) {
         syn_reducer_start(reducer, gradient, NULL, &ticket);
@@ -239,7 +204,6 @@ static void close_in_the_middle(struct syn_group *group, size_t rank, void *cont
     } else {
         stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
     }
-    syn_reducer_close(reducer);
 }
 
 static void closing_in_the_middle_of_a_step_is_told_to_the_others(void **state)
@@ -248,7 +212,7 @@ static void closing_in_the_middle_of_a_step_is_told_to_the_others(void **state)
     for (int r = 0; r < RECIPES; r++) {
         struct stage stage = stage_for(recipes[r]);
         stage.options.bucket_bytes = 100;
-        team_run(3, 20000, close_in_the_middle, &stage);
+        stage_play(&stage, 3, 20000, close_in_the_middle);
         for (size_t w = 0; w < 3; w += 2) {
             assert_int_equal(stage.got[w], SYN_PEER);
             assert_non_null(strstr(stage.cause[w], "worker 1 failed: closed"));
@@ -257,27 +221,21 @@ static void closing_in_the_middle_of_a_step_is_told_to_the_others(void **state)
 }
 
 /* The odd worker asks for another density, against the contract. */
-static void step_differently(struct syn_group *group, size_t rank, void *context)
+static void step_differently(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     float sum[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     struct syn_step step = syn_reducer_step(reducer);
     step.density = rank == stage->odd_one ? 0.01 : 0.05;
     scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
     stage_note(stage, rank, stage_step(reducer, gradient, &step, sum));
-    syn_reducer_close(reducer);
 }
 
 static void a_step_that_differs_between_workers_is_found_and_told(void **state)
 {
     (void)state;
     struct stage stage = stage_for("gtopk");
-    team_run(3, 20000, step_differently, &stage);
+    stage_play(&stage, 3, 20000, step_differently);
     /* Workers 0 and 1 see each other's packets; worker 2 waits for worker 0's result. */
     for (size_t w = 0; w < 2; w++) {
         assert_true(stage.got[w] == SYN_FORMAT || stage.got[w] == SYN_PEER);

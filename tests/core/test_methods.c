@@ -11,15 +11,10 @@
 enum { SIZE = STAGE_SIZE, MOST_WORKERS = 8 };
 
 /* corrected: u = mu*u + g; v += u; the largest of v goes; u and v are zero where it went. */
-static void follow_corrected(struct syn_group *group, size_t rank, void *context)
+static void follow_corrected(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     static float gradient[SIZE], sum[SIZE];
     static double u[SIZE], v[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     bool holds = true;
     for (size_t i = 0; i < 10; i++) {
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
@@ -35,14 +30,13 @@ static void follow_corrected(struct syn_group *group, size_t rank, void *context
         }
     }
     stage->holds[rank] = holds;
-    syn_reducer_close(reducer);
 }
 
 static void corrected_momentum_follows_its_formula(void **state)
 {
     (void)state;
     struct stage stage = stage_for("gtopk");
-    team_run(1, 2000, follow_corrected, &stage);
+    stage_play(&stage, 1, 2000, follow_corrected);
     assert_true(stage.holds[0]);
 }
 
@@ -77,17 +71,12 @@ static float next_tau(const struct syn_reducer_options *options, float tau, size
 }
 
 /* strom: r += s*g; where |r| >= tau, tau goes with r's sign and leaves r. */
-static void follow_strom(struct syn_group *group, size_t rank, void *context)
+static void follow_strom(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE], r[SIZE] = {0};
     bool has_target = strcmp(stage->options.threshold_mode, "target") == 0;
     float tau = has_target ? 0 : (float)stage->options.threshold;
     size_t sent = 0;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     struct syn_step step = syn_reducer_step(reducer);
     bool holds = true;
     step.scale = 0.125F;
@@ -116,7 +105,6 @@ static void follow_strom(struct syn_group *group, size_t rank, void *context)
         holds = holds && sent == merged.count;
     }
     stage->holds[rank] = holds;
-    syn_reducer_close(reducer);
 }
 
 static void strom_follows_its_formula_in_every_mode(void **state)
@@ -132,7 +120,7 @@ static void strom_follows_its_formula_in_every_mode(void **state)
             stage.options.density_max = 1;
             stage.options.threshold_low = 0.02;
             stage.options.threshold_high = 0.1;
-            team_run(1, 2000, follow_strom, &stage);
+            stage_play(&stage, 1, 2000, follow_strom);
             if (!stage.holds[0])
                 fail_msg("mode %s, tau %g", modes[m], thresholds[t]);
         }

@@ -42,15 +42,10 @@ static void workers_that_differ_are_found_when_they_open(void **state)
 
 /* All steps begun before the first is waited for, against one after the other, of the same
  * reducer. */
-static void overlap_steps(struct syn_group *group, size_t rank, void *context)
+static void overlap_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     enum { DEPTH = 3, ROUNDS = 4 };
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     static _Thread_local float gradients[DEPTH][SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     for (size_t round = 0; round < ROUNDS; round++) {
         struct syn_ticket tickets[DEPTH + 1];
         for (size_t i = 0; i < DEPTH; i++) {
@@ -73,7 +68,6 @@ static void overlap_steps(struct syn_group *group, size_t rank, void *context)
     }
     for (size_t e = 0; e < SIZE && syn_reducer_residual(reducer); e++)
         stage->left[rank] += (double)syn_reducer_residual(reducer)[e];
-    syn_reducer_close(reducer);
 }
 
 static void steps_may_overlap_up_to_the_depth(void **state)
@@ -86,7 +80,7 @@ static void steps_may_overlap_up_to_the_depth(void **state)
             struct stage stage = stage_for(recipes[r]);
             stage.options.depth = 3;
             stage.options.residual_momentum = 0;
-            team_run(teams[t], 20000, overlap_steps, &stage);
+            stage_play(&stage, teams[t], 20000, overlap_steps);
             double missing = -stage.applied[0];
             for (size_t w = 0; w < teams[t]; w++) {
                 assert_int_equal(stage.got[w], SYN_OK);
@@ -99,17 +93,12 @@ static void steps_may_overlap_up_to_the_depth(void **state)
 }
 
 /* Tensors ready in an order of each worker's own, against all at once. */
-static void make_ready_one_by_one(struct syn_group *group, size_t rank, void *context)
+static void make_ready_one_by_one(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     float sum[SIZE];
     struct syn_ticket ticket;
     struct syn_merged merged;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     scenario_gradient(TINY_INTEGERS, rank, 0, gradient, SIZE);
     stage_step(reducer, gradient, NULL, sum);
     bool holds = syn_reducer_start(reducer, gradient, NULL, &ticket) == SYN_OK;
@@ -122,7 +111,6 @@ static void make_ready_one_by_one(struct syn_group *group, size_t rank, void *co
     holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_INVALID;
     /* Dense: the same gradients give the same sum. */
     stage->holds[rank] = holds && memcmp(merged.dense, sum, sizeof sum) == 0;
-    syn_reducer_close(reducer);
 }
 
 static void tensors_may_become_ready_in_any_order(void **state)
@@ -130,7 +118,7 @@ static void tensors_may_become_ready_in_any_order(void **state)
     (void)state;
     struct stage stage = stage_for("ssgd");
     stage.options.bucket_bytes = 100;
-    team_run(3, 20000, make_ready_one_by_one, &stage);
+    stage_play(&stage, 3, 20000, make_ready_one_by_one);
     for (size_t w = 0; w < 3; w++)
         assert_true(stage.holds[w]);
 }
@@ -191,14 +179,9 @@ static void tamper(char *saved, size_t bytes, size_t at, float value)
 
 /* The first float behind the head of 48 bytes is what the selection remembers, the next the
  * residual's. */
-static void load_nonsense(struct syn_group *group, size_t rank, void *context)
+static void load_nonsense(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     static const float bad[] = {0, -1, NAN, INFINITY};
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     size_t bytes = syn_reducer_state_bytes(reducer);
     char *saved = malloc(2 * bytes);
     char *again = saved + bytes;
@@ -222,7 +205,6 @@ static void load_nonsense(struct syn_group *group, size_t rank, void *context)
     }
     stage->holds[rank] = holds && syn_reducer_load(reducer, saved, bytes) == SYN_OK;
     free(saved);
-    syn_reducer_close(reducer);
 }
 
 static void a_state_of_impossible_numbers_is_refused(void **state)
@@ -231,22 +213,17 @@ static void a_state_of_impossible_numbers_is_refused(void **state)
     static const char *const recipes[] = {"topk", "gtopk", "strom"};
     for (int r = 0; r < 3; r++) {
         struct stage stage = stage_for(recipes[r]);
-        team_run(1, 20000, load_nonsense, &stage);
+        stage_play(&stage, 1, 20000, load_nonsense);
         assert_true(stage.holds[0]);
     }
 }
 
 /* Densities from step to step, and what a step must not ask for. */
-static void vary_steps(struct syn_group *group, size_t rank, void *context)
+static void vary_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     static const double densities[] = {0.2, 0, 0.01, 0.05};
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE];
     bool holds = true;
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     struct syn_ticket ticket = {77};
     struct syn_step step = syn_reducer_step(reducer);
     for (size_t i = 0; i < 4; i++) {
@@ -265,7 +242,6 @@ static void vary_steps(struct syn_group *group, size_t rank, void *context)
     for (size_t i = 0; i < 4; i++)
         holds = holds && syn_reducer_begin(reducer, gradient, &bad[i], &ticket) == SYN_INVALID;
     stage->holds[rank] = holds && ticket.number == 3;
-    syn_reducer_close(reducer);
 }
 
 static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(void **state)
@@ -273,31 +249,25 @@ static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(voi
     (void)state;
     struct stage stage = stage_for("topk");
     stage.options.density_max = 0.2;
-    team_run(3, 20000, vary_steps, &stage);
+    stage_play(&stage, 3, 20000, vary_steps);
     for (size_t w = 0; w < 3; w++)
         assert_true(stage.holds[w]);
 }
 
-static void scale_without_residual(struct syn_group *group, size_t rank, void *context)
+static void scale_without_residual(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
-    struct stage *stage = context;
-    struct syn_reducer *reducer;
     float gradient[SIZE] = {1};
     float sum[SIZE];
     struct syn_step step = {.density = 1, .scale = 0.5F};
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
-        return;
     stage->holds[rank] = stage_step(reducer, gradient, &step, sum) == SYN_INVALID &&
                          stage_step(reducer, gradient, NULL, sum) == SYN_OK && sum[0] == 1;
-    syn_reducer_close(reducer);
 }
 
 static void a_scale_needs_a_residual(void **state)
 {
     (void)state;
     struct stage stage = stage_for("ssgd");
-    team_run(1, 20000, scale_without_residual, &stage);
+    stage_play(&stage, 1, 20000, scale_without_residual);
     assert_true(stage.holds[0]);
 }
 
@@ -329,6 +299,98 @@ static void what_cannot_be_combined_is_refused_with_the_reason(void **state)
     assert_non_null(strstr(syn_error_text(), "gtopk"));
 }
 
+enum { LARGE = 10007, PIECES = 6 }; /* several of the blocks in which gradients are read */
+
+static const size_t large_tensors[] = {4000, 6006, 1, SIZE_MAX};
+static const size_t piece_sizes[PIECES] = {1, 4095, 3, 2000, 3907, 1};
+
+/* A copy of the gradient in pieces that lie apart, in another order. */
+static void cut(const float *gradient, float room[LARGE + PIECES], struct syn_piece pieces[PIECES])
+{
+    size_t at = LARGE;
+    for (size_t i = 0, end = LARGE + PIECES; i < PIECES; i++) {
+        end -= piece_sizes[i] + 1;
+        pieces[i] = (struct syn_piece){room + end, piece_sizes[i]};
+        memcpy(room + end, gradient + (LARGE - at), piece_sizes[i] * sizeof *room);
+        at -= piece_sizes[i];
+    }
+}
+
+/* The odd one hands over pieces; the steps before the last are good. */
+static void step_in_pieces(struct syn_group *group, size_t rank, void *context)
+{
+    struct stage *stage = context;
+    struct syn_reducer *reducer;
+    static _Thread_local float gradient[LARGE];
+    static _Thread_local float room[LARGE + PIECES];
+    struct syn_piece pieces[PIECES];
+    stage_note(stage, rank, stage_open(stage, group, &reducer));
+    for (size_t step = 0; step < 4 && stage->got[rank] == SYN_OK; step++) {
+        struct syn_ticket ticket;
+        struct syn_merged merged;
+        scenario_gradient(RANDOM, rank, step, gradient, LARGE);
+        if (step == 3)
+            gradient[4100] = NAN;
+        cut(gradient, room, pieces);
+        enum syn_status status =
+            rank == stage->odd_one
+                ? syn_reducer_begin_pieces(reducer, pieces, PIECES, NULL, &ticket)
+                : syn_reducer_begin(reducer, gradient, NULL, &ticket);
+        memset(room, 0xff, sizeof room); /* it has been read */
+        stage_note(stage, rank,
+                   status == SYN_OK ? syn_reducer_wait(reducer, ticket, &merged) : status);
+        if (stage->got[rank] == SYN_OK)
+            stage->hash[rank] = syn_hash(stage->hash[rank], syn_reducer_residual(reducer),
+                                         LARGE * sizeof *gradient);
+    }
+    syn_reducer_close(reducer);
+}
+
+static void a_gradient_in_pieces_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"topk", "gtopk", "strom", "ssgd"};
+    for (int r = 0; r < 4; r++)
+        for (int threads = 1; threads <= 3; threads += 2) {
+            struct stage whole = stage_for(recipes[r]);
+            whole.tensors = large_tensors;
+            whole.odd_one = SIZE_MAX;
+            whole.options.residual = "feedback";
+            whole.options.select_threads = (uint64_t)threads;
+            whole.options.bucket_bytes = threads == 3 ? 4 * 5000 : 0;
+            if (r == 3)
+                whole.options.values = "f16";
+            struct stage cut_up = whole;
+            cut_up.odd_one = 1;
+            team_run(2, 20000, step_in_pieces, &whole);
+            team_run(2, 20000, step_in_pieces, &cut_up);
+            for (size_t w = 0; w < 2; w++) {
+                assert_int_equal(cut_up.got[w], SYN_NONFINITE);
+                assert_non_null(strstr(cut_up.cause[w], "\"t1\", entry 100"));
+                assert_true(cut_up.hash[w] == whole.hash[w]);
+            }
+        }
+}
+
+static void pieces_that_cannot_be_read_are_refused(void **state)
+{
+    (void)state;
+    struct syn_group *group;
+    struct syn_reducer *reducer;
+    struct syn_ticket ticket;
+    float gradient[SIZE] = {0};
+    struct syn_piece pieces[] = {{gradient, 100}, {gradient + 100, SIZE - 100}};
+    assert_ok(syn_group_open_threads(1, NULL, &group));
+    struct stage stage = stage_for("ssgd");
+    assert_ok(stage_open(&stage, group, &reducer));
+    assert_status(SYN_INVALID, syn_reducer_begin_pieces(reducer, pieces, 2, NULL, &ticket));
+    assert_non_null(strstr(syn_error_text(), "residual"));
+    assert_status(SYN_INVALID, syn_reducer_begin_pieces(reducer, pieces, 1, NULL, &ticket));
+    assert_non_null(strstr(syn_error_text(), "100 entries"));
+    syn_reducer_close(reducer);
+    syn_group_close(group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +402,8 @@ int main(void)
         cmocka_unit_test(a_step_may_choose_its_density_up_to_the_most_and_tells_its_times),
         cmocka_unit_test(a_scale_needs_a_residual),
         cmocka_unit_test(what_cannot_be_combined_is_refused_with_the_reason),
+        cmocka_unit_test(a_gradient_in_pieces_gives_the_same_bits),
+        cmocka_unit_test(pieces_that_cannot_be_read_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

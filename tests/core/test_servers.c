@@ -50,7 +50,7 @@ static void on_servers_ssd_with_delay_one_is_od_to_the_bit(void **state)
     (void)state;
     for (int t = 0; t < 4; t++) {
         struct crew *ssd =
-            with(with(crew_of("ssd-sgd", 2), "delay", "1"), "optimizer_local", "sgd");
+            with(with(crew_of("ssd-sgd", 2), "delay", "1"), "optimizer_local", "carry");
         assert_same_run(play(crew_of("od-sgd", 2), teams[t]), play(ssd, teams[t]), teams[t]);
     }
 }

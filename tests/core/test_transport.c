@@ -4,124 +4,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "mailbox.h"
 #include "plays.h"
 
-#define MOST 16
-
-/* A mailbox: messages lie in a list between each two workers until somebody asks for them. */
-struct letter {
-    struct letter *next;
-    size_t size;
-    unsigned char bytes[];
-};
-
-struct mailbox {
-    pthread_mutex_t mutex;
-    size_t workers;
-    struct letter *boxes[MOST][MOST]; /* [from][to] */
-    int sends_left;                   /* then start_send fails */
-    bool is_cut;                      /* what worker 0 sends to worker 2 is lost */
-};
-
-struct place {
-    struct mailbox *mailbox;
-    size_t rank;
-};
-
-/* What is under way. Sends are done at once. */
-struct errand {
-    bool is_receive;
-    size_t peer;
-    void *bytes;
-    size_t count;
-};
-
-static struct errand *errand_of(bool is_receive, size_t peer, void *bytes, size_t count)
-{
-    struct errand *errand = malloc(sizeof *errand);
-    *errand = (struct errand){is_receive, peer, bytes, count};
-    return errand;
-}
-
-static int post_letter(void *context, size_t peer, const void *bytes, size_t count, void **handle)
-{
-    const struct place *place = context;
-    struct letter *letter = malloc(sizeof *letter + count);
-    letter->next = NULL;
-    letter->size = count;
-    memcpy(letter->bytes, bytes, count);
-    pthread_mutex_lock(&place->mailbox->mutex);
-    struct letter **end = &place->mailbox->boxes[place->rank][peer];
-    while (*end)
-        end = &(*end)->next;
-    bool is_refused = place->mailbox->sends_left-- <= 0;
-    bool is_lost = place->mailbox->is_cut && place->rank == 0 && peer == 2;
-    if (!is_refused && !is_lost)
-        *end = letter;
-    pthread_mutex_unlock(&place->mailbox->mutex);
-    if (is_refused || is_lost)
-        free(letter);
-    if (is_refused)
-        return 17;
-    *handle = errand_of(false, peer, NULL, count);
-    return 0;
-}
-
-static int await_letter(void *context, size_t peer, void *bytes, size_t count, void **handle)
-{
-    (void)context;
-    *handle = errand_of(true, peer, bytes, count);
-    return 0;
-}
-
-static int test_letter(void *context, void *handle, bool *done)
-{
-    const struct place *place = context;
-    struct errand *errand = handle;
-    *done = true;
-    if (!errand->is_receive) {
-        free(errand);
-        return 0;
-    }
-    pthread_mutex_lock(&place->mailbox->mutex);
-    struct letter **box = &place->mailbox->boxes[errand->peer][place->rank];
-    struct letter *letter = *box;
-    if (letter)
-        *box = letter->next;
-    pthread_mutex_unlock(&place->mailbox->mutex);
-    *done = letter != NULL;
-    if (!letter)
-        return 0;
-    int wrong = letter->size == errand->count ? 0 : 1;
-    if (!wrong)
-        memcpy(errand->bytes, letter->bytes, letter->size);
-    free(letter);
-    free(errand);
-    return wrong;
-}
-
-static void cancel_letter(void *context, void *handle)
-{
-    (void)context;
-    free(handle);
-}
-
-static void empty(struct mailbox *mailbox)
-{
-    for (size_t from = 0; from < mailbox->workers; from++)
-        for (size_t to = 0; to < mailbox->workers; to++)
-            while (mailbox->boxes[from][to]) {
-                struct letter *letter = mailbox->boxes[from][to];
-                mailbox->boxes[from][to] = letter->next;
-                free(letter);
-            }
-}
+#define MOST MAILBOX_MOST
 
 /* One worker of a play, on a thread of its own. */
 struct worker {
     pthread_t thread;
-    struct place place;
+    struct mailbox_place place;
     struct syn_group *group;
     play *play;
     size_t actor;
@@ -166,21 +59,18 @@ static void by_mailbox(struct mailbox *mailbox, uint64_t timeout_ms, play *what,
     struct worker workers[MOST] = {{0}};
     struct syn_group_options options = {.timeout_ms = timeout_ms};
     for (size_t i = 0; i < mailbox->workers; i++) {
-        workers[i].place = (struct place){mailbox, i};
-        struct syn_caller_transport host = {&workers[i].place, post_letter, await_letter,
-                                            test_letter, cancel_letter};
+        workers[i].place = (struct mailbox_place){.mailbox = mailbox, .rank = i};
+        struct syn_caller_transport host = {.context = &workers[i].place,
+                                            .start_send = mailbox_send,
+                                            .start_receive = mailbox_receive,
+                                            .test = mailbox_test,
+                                            .cancel = mailbox_cancel,
+                                            .doze = mailbox->doze};
         assert_ok(syn_group_open_caller(&host, i, mailbox->workers, &options, &workers[i].group));
         assert_string_equal(syn_group_transport(workers[i].group), "caller");
     }
     perform(workers, mailbox->workers, what, actor);
-    empty(mailbox);
-}
-
-static struct mailbox mailbox_for(size_t workers)
-{
-    struct mailbox mailbox = {
-        .mutex = PTHREAD_MUTEX_INITIALIZER, .workers = workers, .sends_left = INT32_MAX};
-    return mailbox;
+    mailbox_empty(mailbox);
 }
 
 static const size_t crews[] = {1, 2, 3, 5, 7, 8, 16};
@@ -281,12 +171,13 @@ static void impossible_groups_are_refused(void **state)
     (void)state;
     struct syn_group *group = NULL;
     struct syn_group_options options = {.timeout_ms = 9};
-    struct syn_caller_transport host = {NULL, post_letter, await_letter, NULL, NULL};
+    struct syn_caller_transport host = {.start_send = mailbox_send,
+                                        .start_receive = mailbox_receive};
     assert_status(SYN_INVALID, syn_group_open_threads(0, NULL, &group));
     assert_status(SYN_INVALID, syn_group_open_threads(SIZE_MAX, NULL, &group));
     assert_status(SYN_INVALID, syn_group_open_threads(1, &options, &group));
     assert_status(SYN_INVALID, syn_group_open_caller(&host, 0, 1, NULL, &group));
-    host.test = test_letter;
+    host.test = mailbox_test;
     assert_status(SYN_INVALID, syn_group_open_caller(&host, 2, 2, NULL, &group));
     assert_status(SYN_INVALID, syn_group_open_caller(&host, 0, 2, &options, &group));
 }
@@ -311,6 +202,53 @@ static void over_a_host_failures_reach_everybody_too(void **state)
     by_mailbox(&mailbox, 10, play_circle, 0);
 }
 
+static void a_host_that_can_sleep_keeps_every_promise_too(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CREWS; i++) {
+        struct mailbox mailbox = mailbox_for(crews[i]);
+        mailbox.doze = mailbox_doze;
+        by_mailbox(&mailbox, LONG_MS, play_every_pair, 0);
+        by_mailbox(&mailbox, LONG_MS, play_many_under_way, 0);
+        by_mailbox(&mailbox, LONG_MS, play_whoever_comes, 0);
+    }
+    struct mailbox mailbox = mailbox_for(4);
+    mailbox.doze = mailbox_doze;
+    by_mailbox(&mailbox, LONG_MS, play_abandon, 2);
+    by_mailbox(&mailbox, 200, play_silent, 1);
+    by_mailbox(&mailbox, 10, play_circle, 0);
+    by_mailbox(&mailbox, 400, play_late_chain, 0);
+}
+
+/* Worker 0 waits for worker 1, to which it has sent what that has not asked for; worker 1 waits for
+ * worker 2, which is not there. Worker 0 has waited for longer. */
+static const char *waits_behind_data(struct syn_group *group, size_t actor)
+{
+    (void)actor;
+    struct syn_request requests[2] = {{0}};
+    struct timespec late = {.tv_nsec = 100000000L * (long)group->rank};
+    char bytes[3] = {0};
+    if (group->rank == 2)
+        return "";
+    nanosleep(&late, NULL);
+    if (group->rank == 0)
+        syn_group_send(group, 1, bytes, sizeof bytes, &requests[0]);
+    syn_group_receive(group, group->rank + 1, bytes, sizeof bytes, &requests[1]);
+    enum syn_status status = syn_group_wait(group, requests, 2);
+    bool is_right = status == SYN_TIMEOUT && strstr(syn_error_text(), "worker 2 stayed silent");
+    return is_right ? "" : "worker 2 was not found to be the silent one";
+}
+
+static void whoever_waits_behind_data_that_nobody_asks_for_is_not_silent(void **state)
+{
+    (void)state;
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        struct mailbox mailbox = mailbox_for(3);
+        mailbox.doze = sleeps ? mailbox_doze : NULL;
+        by_mailbox(&mailbox, 500, waits_behind_data, 0);
+    }
+}
+
 static void a_failure_reaches_workers_that_cannot_hear_the_one_who_fails(void **state)
 {
     (void)state;
@@ -326,7 +264,7 @@ static size_t left_behind_count;
 static int await_and_remember(void *context, size_t peer, void *bytes, size_t count, void **handle)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    int code = await_letter(context, peer, bytes, count, handle);
+    int code = mailbox_receive(context, peer, bytes, count, handle);
     pthread_mutex_lock(&mutex);
     left_behind[left_behind_count++ % (MOST * MOST)] = *handle;
     pthread_mutex_unlock(&mutex);
@@ -339,13 +277,15 @@ static void a_host_without_cancel_will_do(void **state)
     struct mailbox mailbox = mailbox_for(2);
     struct worker workers[2] = {{0}};
     for (size_t i = 0; i < 2; i++) {
-        workers[i].place = (struct place){&mailbox, i};
-        struct syn_caller_transport host = {&workers[i].place, post_letter, await_and_remember,
-                                            test_letter, NULL};
+        workers[i].place = (struct mailbox_place){.mailbox = &mailbox, .rank = i};
+        struct syn_caller_transport host = {.context = &workers[i].place,
+                                            .start_send = mailbox_send,
+                                            .start_receive = await_and_remember,
+                                            .test = mailbox_test};
         assert_ok(syn_group_open_caller(&host, i, 2, NULL, &workers[i].group));
     }
     perform(workers, 2, play_every_pair, 0);
-    empty(&mailbox);
+    mailbox_empty(&mailbox);
 }
 
 static const char *fails_to_send(struct syn_group *group, size_t actor)
@@ -425,6 +365,8 @@ int main(void)
         cmocka_unit_test(impossible_groups_are_refused),
         cmocka_unit_test(a_host_brings_every_pair_together),
         cmocka_unit_test(over_a_host_failures_reach_everybody_too),
+        cmocka_unit_test(a_host_that_can_sleep_keeps_every_promise_too),
+        cmocka_unit_test(whoever_waits_behind_data_that_nobody_asks_for_is_not_silent),
         cmocka_unit_test(a_failure_reaches_workers_that_cannot_hear_the_one_who_fails),
         cmocka_unit_test(a_host_without_cancel_will_do),
         cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),

@@ -98,11 +98,12 @@ static const size_t teams[] = {1, 2, 3, 5};
 static void ssd_with_delay_one_is_od_to_the_bit(void **state)
 {
     (void)state;
+    static const char *const locals[] = {"sgd", "dcasgd", "glu", "carry"};
     for (int t = 0; t < 4; t++) {
         struct run od = run_of("od-sgd");
         struct run ssd = run_of("ssd-sgd");
         ssd.options.delay = 1;
-        ssd.options.optimizer_local = "sgd";
+        od.options.optimizer_local = ssd.options.optimizer_local = locals[t];
         play(&od, teams[t]);
         play(&ssd, teams[t]);
         assert_same_run(&od, &ssd, teams[t]);
@@ -231,8 +232,29 @@ struct reference {
     int snapshots;
 };
 
-static void pulled(struct reference *r, uint64_t steps)
+/* carry: momentum is off by what a constant error would have done to it by now. */
+static void correct(const struct syn_worker_options *o, struct reference *r, double n, double lr)
 {
+    double mu = o->optimizer.momentum;
+    double covered = 0;
+    for (double j = 1; j <= n; j++)
+        covered += (1 - pow(mu, j)) / (1 - mu);
+    double share = (1 - pow(mu, n)) / (1 - mu) / covered * (1 - mu) / lr;
+    for (int p = 0; p < TEAM; p++)
+        for (size_t i = 0; i < BOWL_SIZE; i++)
+            r->memory[p][i] += share * (r->v[p][i] - r->w[i]);
+}
+
+static bool carries(const struct syn_worker_options *o)
+{
+    return strcmp(o->optimizer_local, "carry") == 0;
+}
+
+static void pulled(const struct syn_worker_options *o, struct reference *r, uint64_t steps,
+                   double lr)
+{
+    if (carries(o))
+        correct(o, r, (double)(steps - r->after_step), lr);
     memcpy(r->before, r->after, sizeof r->before);
     memcpy(r->after, r->w, sizeof r->after);
     r->before_step = r->after_step;
@@ -260,6 +282,8 @@ static double local_change(const struct syn_worker_options *o, struct reference 
         r->memory[p][i] = o->mean_square * r->memory[p][i] + (1 - o->mean_square) * g * g + 1e-7;
         return step * (base + 2 / sqrt(r->memory[p][i]) * g * g * (v - r->after[i]));
     }
+    if (carries(o))
+        return lr / (1 - mu) * (r->memory[p][i] = mu * r->memory[p][i] + (1 - mu) * base);
     double n = (double)(r->after_step - r->before_step);
     double mean = (pow(1 - lr * wd, n) * r->before[i] - r->after[i]) / (n * lr / (1 - mu));
     return lr / (1 - mu) * (0.5 * g + (r->snapshots >= 2 ? 0.5 * mean : 0) + wd * v);
@@ -274,19 +298,21 @@ static void reference_step(const struct syn_worker_options *o, struct reference 
     for (int p = 0; p < TEAM; p++)
         bowl_gradient((size_t)p, step, x[p], g[p]);
     if (*pull_open)
-        pulled(r, step);
+        pulled(o, r, step, lr);
     *pull_open = false;
     for (size_t i = 0; i < BOWL_SIZE; i++) {
         double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / TEAM;
         r->m[i] = o->optimizer.momentum * r->m[i] + mean + o->optimizer.weight_decay * r->w[i];
         r->w[i] -= lr * r->m[i];
     }
-    if (step < o->warmup) {
-        pulled(r, step + 1);
-    } else {
+    bool is_prompt = step < o->warmup;
+    if (!is_prompt || carries(o))
         for (int p = 0; p < TEAM; p++)
             for (size_t i = 0; i < BOWL_SIZE; i++)
                 r->v[p][i] -= local_change(o, r, p, i, (double)g[p][i], lr);
+    if (is_prompt) {
+        pulled(o, r, step + 1, lr);
+    } else {
         *pull_open = (step - o->warmup) % o->delay == o->delay - 1;
     }
     for (int p = 0; p < TEAM; p++)
@@ -323,9 +349,9 @@ static void follow(struct syn_group *group, size_t rank, void *context)
 static void every_local_update_follows_its_formula(void **state)
 {
     (void)state;
-    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd", "glu"};
+    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd", "glu", "carry"};
     struct following *own = calloc(1, sizeof *own);
-    for (int l = 0; l < 5; l++) {
+    for (int l = 0; l < 6; l++) {
         struct run run = run_of("ssd-sgd");
         own->options = run.options;
         own->options.delay = 3;

@@ -31,8 +31,9 @@ def gradients_of(rank, step, dtype=torch.float32):
             for name, parameter in Terms().named_parameters()}
 
 
-def reference(algo, workers, steps, **options):
-    """Every step's mean gradient by name, from C reducers on threads."""
+def reference(algo, workers, steps, given=None, **options):
+    """Every step's mean gradient by name, from C reducers on threads.
+    given  [step][rank], of those gradients instead of the usual ones"""
     from syncopate.core import Group, Layout, Reducer, ReducerOptions
     from syncopate.library import C
     from ctypes import byref
@@ -47,8 +48,8 @@ def reference(algo, workers, steps, **options):
     def work(rank, group):
         reducer = Reducer(group, layout, chosen)
         for step in range(steps):
-            given = gradients[step][rank]
-            flat = torch.cat([given[name].float().flatten() for name in names])
+            mine = gradients[step][rank]
+            flat = torch.cat([mine[name].float().flatten() for name in names])
             total = torch.empty(layout.size)
             reducer.begin(flat.data_ptr(), chosen.as_dict()["density"])
             C.syn_merged_to_dense(byref(reducer.wait()), total.data_ptr(), layout.size)
@@ -56,7 +57,8 @@ def reference(algo, workers, steps, **options):
             results[rank].append({name: part.view(names[name]) for name, part in zip(names, mean)})
         reducer.close()
 
-    gradients = [[gradients_of(rank, step) for rank in range(workers)] for step in range(steps)]
+    gradients = given or [[gradients_of(rank, step) for rank in range(workers)]
+                          for step in range(steps)]
     threads = [threading.Thread(target=work, args=(rank, group))
                for rank, group in enumerate(Group.of_threads(workers))]
     for thread in threads:
@@ -138,6 +140,99 @@ def half_precision_keeps_residuals_in_full(rank, workers):
     attached.close()
 
 
+class Delivered:
+    """A bucket as DDP hands it over: some parameters' gradients in memory of their own."""
+
+    def __init__(self, number, is_last, parameters, gradients, dtype):
+        self._number, self._is_last, self._parameters = number, is_last, parameters
+        self._buffer = torch.cat([gradient.flatten() for gradient in gradients]).to(dtype)
+
+    def index(self):
+        return self._number
+
+    def is_last(self):
+        return self._is_last
+
+    def parameters(self):
+        return self._parameters
+
+    def buffer(self):
+        return self._buffer
+
+
+def buckets_of_any_type_are_merged_in_full_precision(rank, workers):
+    """gloo of PyTorch 1.13 knows no bfloat16, so DDP cannot deliver it here: we do."""
+    import syncopate.torch
+    ddp = DistributedDataParallel(Terms())
+    attached = syncopate.torch.attach(ddp, "gtopk", density=0.05)
+    named = dict(ddp.module.named_parameters())
+    cut = (("long", "vector"), ("cube", "matrix", "number"))
+    history = []
+    for step, dtypes in enumerate(((torch.bfloat16, torch.float32), (torch.float32, torch.bfloat16),
+                                   (torch.float16, torch.bfloat16))):
+        types = {name: dtype for names, dtype in zip(cut, dtypes) for name in names}
+        everyone = [gradients_of(each, step) for each in range(workers)]
+        rounded = [{name: gradient.to(types[name]).float() for name, gradient in given.items()}
+                   for given in everyone]
+        buckets = [Delivered(i, i == 1, [named[name] for name in names],
+                             [everyone[rank][name] for name in names], dtype)
+                   for i, (names, dtype) in enumerate(zip(cut, dtypes))]
+        futures = [attached.take(bucket) for bucket in buckets]
+        history.append(rounded)
+        expected = reference("gtopk", workers, len(history), given=history, density=0.05)[-1]
+        for names, bucket, future in zip(cut, buckets, futures):
+            mean = torch.cat([expected[name].flatten() for name in names]).to(bucket.buffer().dtype)
+            assert torch.equal(future.value(), mean), (step, names)
+    attached.close()
+
+
+def mixed_models_are_merged_in_full_precision(rank, workers):
+    import syncopate.torch
+    model = Terms()
+    model.long = nn.Parameter(model.long.half())
+    ddp = DistributedDataParallel(model)
+    attached = syncopate.torch.attach(ddp, "topk", density=0.05)
+    history = []
+    for step in range(3):
+        everyone = [gradients_of(each, step) for each in range(workers)]
+        for given in everyone:
+            given["long"] = given["long"].half()
+        history.append(everyone)
+        ddp.zero_grad()
+        ddp(everyone[rank]).backward()
+        expected = reference("topk", workers, step + 1, given=history, density=0.05)[-1]
+        expected["long"] = expected["long"].half()
+        assert_same(ddp.module, expected, step)
+    attached.close()
+
+
+def a_loss_scale_changes_nothing_but_what_overflows(rank, workers):
+    """As torch.cuda.amp.GradScaler does it, which is disabled without a GPU."""
+    import syncopate.torch
+    plain, scaled = DistributedDataParallel(Terms()), DistributedDataParallel(Terms())
+    options = {"density": 0.05, "momentum": 0.5}
+    one = syncopate.torch.attach(plain, "gtopk", **options)
+    two = syncopate.torch.attach(scaled, "gtopk", nonfinite="nan", **options)
+    scale, skipped = 2.0**126, 0
+    for step in range(STEPS):
+        plain.zero_grad()
+        plain(gradients_of(rank, step)).backward()
+        while True:
+            scaled.zero_grad()
+            two.loss_scale = scale
+            (scaled(gradients_of(rank, step)) * scale).backward()
+            found = [parameter.grad / scale for parameter in scaled.parameters()]
+            if all(gradient.isfinite().all() for gradient in found):
+                break
+            scale, skipped = scale / 16, skipped + 1
+        for gradient, parameter in zip(found, plain.parameters()):
+            assert torch.equal(gradient, parameter.grad), step
+        scale /= 2
+    assert skipped > 0 and one.steps == two.steps == STEPS
+    one.close()
+    two.close()
+
+
 def buckets_of_the_library_overlap_to_the_same_bits(rank, workers):
     import syncopate.torch
     ddp = DistributedDataParallel(Terms(), bucket_cap_mb=0.002)
@@ -188,6 +283,9 @@ def one_contiguous_bucket_is_not_copied(rank, workers):
 def all_scenes(rank, workers):
     for scene in (merged_gradients_are_the_librarys, accumulated_gradients_are_exchanged_once,
                   unused_parameters_are_zero, half_precision_keeps_residuals_in_full,
+                  buckets_of_any_type_are_merged_in_full_precision,
+                  mixed_models_are_merged_in_full_precision,
+                  a_loss_scale_changes_nothing_but_what_overflows,
                   buckets_of_the_library_overlap_to_the_same_bits,
                   gradients_that_are_not_finite_change_nothing, one_contiguous_bucket_is_not_copied):
         scene(rank, workers)

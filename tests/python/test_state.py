@@ -64,6 +64,33 @@ def optimizers_resume_exactly(rank, workers, directory):
         optimizer.close()
 
 
+def servers_resume_exactly(rank, workers, directory):
+    """The last process is a server; workers save what it holds."""
+    import syncopate.torch
+    for algo in ("ssgd", "ssd-sgd"):
+        place = os.path.join(directory, f"servers-{algo}")
+        options = {"lr": 0.05, "servers": 1, **({"warmup": 2} if algo == "ssd-sgd" else {})}
+        ends = []
+        for first in (0, HALF):
+            model = make_model()
+            optimizer = syncopate.torch.Optimizer(model, algo, **options)
+            if not optimizer.is_server:
+                if first > 0:
+                    more = syncopate.torch.load(place, optimizer)
+                    for name, buffer in model.named_buffers():
+                        buffer.copy_(more["statistics"][name])
+                    assert optimizer.steps == HALF
+                else:
+                    train(model, optimizer, rank, HALF)
+                    syncopate.torch.save(place, optimizer, statistics=model.state_dict())
+                train(model, optimizer, rank, HALF, first=HALF)
+                optimizer.settle()
+                ends.append(flat(model))
+                optimizer.close()
+            dist.barrier()
+        assert not ends or torch.equal(*ends), f"{algo} resumed elsewhere"
+
+
 def leave_states(rank, workers, directory):
     """What the next scene, with another number of workers, finds: states, and the sum of residuals."""
     import syncopate.torch
@@ -124,7 +151,8 @@ def files_tell_of_a_run(rank, workers, directory):
 
 
 def all_scenes(rank, workers, directory):
-    for scene in (hooks_resume_exactly, optimizers_resume_exactly, leave_states, files_tell_of_a_run):
+    for scene in (hooks_resume_exactly, optimizers_resume_exactly, servers_resume_exactly,
+                  leave_states, files_tell_of_a_run):
         scene(rank, workers, directory)
         dist.barrier()
 

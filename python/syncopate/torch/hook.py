@@ -1,15 +1,17 @@
 """Gradients only: a communication hook for DistributedDataParallel.
 
-DDP hands over its buckets one by one. They are put together in one flat gradient, so that selection
-looks at the whole model and residuals belong to parameters, however DDP cuts its buckets; the library
-merges it when the last one is here, and the mean goes back into the buckets. The tensors lie in the
-order in which a backward pass delivers them, so that a bucket usually is one piece of that gradient, and
-a model of one float32 bucket is merged where it lies, without a copy.
+DDP hands over its buckets one by one. Together they are one gradient, so that selection looks at the
+whole model and residuals belong to parameters, however DDP cuts its buckets. With the last one the
+library merges it, in one call, and writes the mean to where DDP reads it.
+
+The gradient is read where it lies, in the buckets, if they are float32 and the method keeps a residual.
+Copied, once, is what has 16 bits, what travels during the backward pass, and what a method sends whole
+if it lies in several buckets.
 """
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,10 +20,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ..core import SUMMED, Reducer, cost_as_dict
 from ..errors import NonFiniteError, OptionError, PeerError
+from ..library import Cost, Piece, Place
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, state
 from .density import Density
-from .model import floats_at, indices_at, layout_of, trained_parameters
+from .model import floats_at, layout_of, trained_parameters
 
 NONFINITE = ("raise", "nan")
 _ATTACHED = "_syncopate_attached"
@@ -29,7 +32,7 @@ _ATTACHED = "_syncopate_attached"
 
 @dataclass
 class _Run:
-    """Entries that lie together both in the flat gradient and in a bucket."""
+    """Entries that lie together both in the whole gradient and in a bucket."""
 
     flat: int
     bucket: int
@@ -40,35 +43,77 @@ class _Run:
 class _Bucket:
     """A bucket of the step under way, and where its entries belong."""
 
-    index: int
     buffer: torch.Tensor
     runs: list[_Run]
     future: torch.futures.Future
+    is_copied: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the library can read and write it."""
+        return self.buffer.dtype == torch.float32 and self.buffer.is_contiguous()
 
 
-@dataclass
-class _Result:
-    """A bucket's mean gradient, where a method selects: zero but for what is filled."""
+class _Route:
+    """Where the library finds the gradient, and where its mean goes: the same in every step, until DDP
+    cuts its buckets anew. A sparse mean is written to arrays that are zero before, and DDP reads these:
+    clearing a bucket would take longer than all the rest.
 
-    mean: torch.Tensor
-    filled: list[torch.Tensor] = field(default_factory=list)
+    flat      the whole gradient, for those buckets that are copied to it; or None
+    is_dense  the mean fills the buckets
+    """
+
+    def __init__(self, buckets: list[_Bucket], flat: torch.Tensor | None, is_dense: bool):
+        self._key = self._key_of(buckets)
+        self.means = [bucket.buffer if is_dense and bucket.is_plain
+                      else torch.zeros(bucket.buffer.numel()) for bucket in buckets]
+        runs = sorted(((run, bucket, mean) for bucket, mean in zip(buckets, self.means)
+                       for run in bucket.runs), key=lambda each: each[0].flat)
+        self.pieces = self._pieces([
+            (flat.data_ptr() + 4 * run.flat if bucket.is_copied
+             else bucket.buffer.data_ptr() + 4 * run.bucket, run.count) for run, bucket, _ in runs])
+        self.places = (Place * len(runs))(*[(run.flat, run.count, mean.data_ptr() + 4 * run.bucket)
+                                            for run, _, mean in runs])
+
+    @staticmethod
+    def _key_of(buckets: list[_Bucket]) -> list[tuple[int, list[_Run]]]:
+        return [(bucket.buffer.data_ptr(), bucket.runs) for bucket in buckets]
+
+    @staticmethod
+    def _pieces(parts: list[tuple[int, int]]) -> Any:
+        """(address, count) of each part, with neighbours joined."""
+        joined: list[tuple[int, int]] = []
+        for address, count in parts:
+            if joined and joined[-1][0] + 4 * joined[-1][1] == address:
+                address, count = joined[-1][0], joined.pop()[1] + count
+            joined.append((address, count))
+        return (Piece * len(joined))(*joined)
+
+    def fits(self, buckets: list[_Bucket]) -> bool:
+        """Whether it is these buckets' route."""
+        return self._key == self._key_of(buckets)
 
 
 class Attached:
-    """What attach() returns: statistics, state, and the end."""
+    """What attach() returns: statistics, state, and the end.
+
+    loss_scale  what the loss is multiplied by, such as scaler.get_scale(), to be set before backward().
+                Residuals are kept without it, so that they stay right when a loss scaler changes it.
+    """
 
     def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
                  density: Density, nonfinite: str, transport: str, group_options: dict[str, Any]):
         module = ddp.module
         names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())))
-        self._overlaps = options.as_dict()["bucket_bytes"] > 0
-        if not self._overlaps:  # the library's own buckets leave from the end of the layout
+        values = options.as_dict()
+        self._overlaps = values["bucket_bytes"] > 0
+        if not self._overlaps:  # as a backward pass delivers them: a bucket is then one piece
             names = dict(reversed(list(names.items())))
         options.check()
         if dist.get_world_size(ddp.process_group) != dist.get_world_size():
             raise OptionError("the model's process group is not the whole world; groups of some "
                               "processes are not supported")
-        self.options = {"algo": algo, **options.as_dict()}
+        self.options = {"algo": algo, **values}
         self.density = density
         self.layout = layout_of(names)
         self.group = launch.join(transport, group_options)
@@ -76,42 +121,50 @@ class Attached:
         self.steps = 0
         self.totals = dict.fromkeys(SUMMED, 0.0)
         self.hook_ms = 0.0
+        self.loss_scale = 1.0
         self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
         self._parameters = list(names.values())  # so that ids stay theirs
         self._nonfinite = nonfinite
+        self._is_dense = values["select"] == "all"
+        self._has_residual = self.reducer.residual() is not None
         self._flat: torch.Tensor | None = None
         self._cut: dict[int, tuple[tuple[int, ...], list[_Run]]] = {}
         self._under_way: list[_Bucket] = []
-        self._results: dict[int, _Result] = {}
+        self._route: _Route | None = None
 
     # The way of a step.
 
     def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """One bucket of this step's gradient. With the last one, all are merged."""
         began = time.perf_counter()
-        taken = _Bucket(bucket.index(), bucket.buffer(), self._runs_of(bucket),
-                        torch.futures.Future())
         if bucket.index() == 0:
-            self._under_way.clear()
+            self._clear()
+        taken = _Bucket(bucket.buffer(), self._runs_of(bucket), torch.futures.Future(), False)
         self._under_way.append(taken)
-        is_whole = bucket.is_last() and self._lies_ready(taken)
-        if not is_whole:
-            self._gather(taken)
+        if not self._can_be_read(taken):
+            self._copy(taken)
         if self._overlaps:
-            self._announce(bucket, taken)
-        elif bucket.is_last():
-            gradient = taken.buffer if is_whole else self._flat
-            self.reducer.begin(gradient.data_ptr(), self.density.at(self.steps))
+            self._announce(bucket)
         waited = self._finish() if bucket.is_last() else 0.0
         self.hook_ms += 1e3 * (time.perf_counter() - began) - waited
         return self._under_way[-1].future
 
+    def _clear(self) -> None:
+        """A step begins."""
+        self._under_way.clear()
+        if self._route:
+            self.reducer.clear(self._route.places)
+
     def _runs_of(self, bucket: dist.GradBucket) -> list[_Run]:
+        """Where the bucket's entries belong; the same list as long as its parameters are the same."""
         parameters = bucket.parameters()
         key = tuple(map(id, parameters))
         known = self._cut.get(bucket.index())
-        if known and known[0] == key:
-            return known[1]
+        if known is None or known[0] != key:
+            known = self._cut[bucket.index()] = (key, self._find_runs(parameters))
+        return known[1]
+
+    def _find_runs(self, parameters: list[torch.Tensor]) -> list[_Run]:
         runs: list[_Run] = []
         at = 0
         for parameter in parameters:
@@ -121,82 +174,57 @@ class Attached:
             else:
                 runs.append(_Run(flat, at, count))
             at += count
-        self._cut[bucket.index()] = (key, runs)
         return runs
 
-    def _lies_ready(self, taken: _Bucket) -> bool:
-        """Whether the bucket is the whole gradient, as the library wants it."""
-        return (not self._overlaps and taken.buffer.dtype == torch.float32
-                and taken.buffer.is_contiguous() and len(taken.runs) == 1
-                and taken.runs[0].count == self.layout.size)
+    def _can_be_read(self, taken: _Bucket) -> bool:
+        """Whether the library can read the bucket where it lies."""
+        is_whole = len(taken.runs) == 1 and taken.runs[0].count == self.layout.size
+        return taken.is_plain and not self._overlaps and (self._has_residual or is_whole)
 
-    def _gather(self, taken: _Bucket) -> None:
+    def _copy(self, taken: _Bucket) -> None:
         if self._flat is None:
             self._flat = torch.empty(self.layout.size)
         for run in taken.runs:
             self._flat[run.flat:run.flat + run.count].copy_(
                 taken.buffer[run.bucket:run.bucket + run.count])
+        taken.is_copied = True
 
-    def _announce(self, bucket: dist.GradBucket, taken: _Bucket) -> None:
-        if len(self._under_way) == 1:
-            self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps))
+    def _announce(self, bucket: dist.GradBucket) -> None:
+        """Let what has been copied travel."""
+        if bucket.index() == 0:
+            self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps), 1 / self._scale())
         for parameter in bucket.parameters():
             self.reducer.ready(self._number[id(parameter)])
 
     def _finish(self) -> float:
-        """Wait, and give the mean back to all buckets; returns the library's own time, in ms."""
+        """Merge, and give the mean back to all buckets; returns the library's own time, in ms."""
+        if not self._route or not self._route.fits(self._under_way):
+            self._route = _Route(self._under_way, self._flat, self._is_dense)
         try:
-            merged = self.reducer.wait()
+            cost = self._merge(self._route)
         except NonFiniteError as error:
             self._poison(error)
             return 0.0
         except PeerError as error:
             raise self.group.explain(error) from None
-        if merged.dense:
-            self._give_dense(floats_at(merged.dense, self.layout.size))
-        else:
-            self._give_sparse(indices_at(merged.index, merged.count),
-                              floats_at(merged.value, merged.count) * (1 / self.group.size))
-        for taken in self._under_way:
-            taken.future.set_result(taken.buffer)
+        for taken, mean in zip(self._under_way, self._route.means):
+            taken.future.set_result(mean if taken.is_plain else taken.buffer.copy_(mean))
         self.steps += 1
-        cost = cost_as_dict(merged.cost)
         for name in SUMMED:
-            self.totals[name] += cost[name]
-        return cost["select_ms"] + cost["encode_ms"] + cost["wait_ms"]
+            self.totals[name] += getattr(cost, name)
+        return cost.select_ms + cost.encode_ms + cost.wait_ms
 
-    def _give_dense(self, total: torch.Tensor) -> None:
-        for taken in self._under_way:
-            for run in taken.runs:
-                into = taken.buffer[run.bucket:run.bucket + run.count]
-                part = total[run.flat:run.flat + run.count]
-                if into.dtype == torch.float32:
-                    torch.mul(part, 1 / self.group.size, out=into)
-                else:
-                    into.copy_(part * (1 / self.group.size))
+    def _scale(self) -> float:
+        """By which gradients are too large for the residual."""
+        return self.loss_scale if self._has_residual else 1.0
 
-    def _give_sparse(self, index: torch.Tensor, mean: torch.Tensor) -> None:
-        """Nearly everything is zero and was so the last time: only what was not is cleared."""
-        starts = [run.flat for taken in self._under_way for run in taken.runs]
-        ends = [run.flat + run.count for taken in self._under_way for run in taken.runs]
-        places = iter(torch.searchsorted(index, torch.tensor([starts, ends])).t().tolist())
-        for taken in self._under_way:
-            result = self._result_for(taken)
-            for run, (first, last) in zip(taken.runs, places):
-                filled = index[first:last] + (run.bucket - run.flat)
-                result.mean.scatter_(0, filled, mean[first:last].to(result.mean.dtype))
-                result.filled.append(filled)
-            taken.buffer = result.mean  # DDP reads it, and writes to the other one
-
-    def _result_for(self, taken: _Bucket) -> _Result:
-        """Zeros of the bucket's size."""
-        result = self._results.get(taken.index)
-        if result is None or result.mean.shape != taken.buffer.shape:
-            result = self._results[taken.index] = _Result(torch.zeros_like(taken.buffer))
-        for filled in result.filled:
-            result.mean.index_fill_(0, filled, 0)
-        result.filled.clear()
-        return result
+    def _merge(self, route: _Route) -> Cost:
+        scale = self._scale()
+        factor = scale / self.group.size
+        if self._overlaps:
+            return self.reducer.finish(factor, route.places).cost
+        return self.reducer.step(route.pieces, self.density.at(self.steps), 1 / scale, factor,
+                                 route.places).cost
 
     def _poison(self, error: NonFiniteError) -> None:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
@@ -205,7 +233,7 @@ class Attached:
             taken.buffer.fill_(float("nan"))
             taken.future.set_result(taken.buffer)
         if self._nonfinite == "raise":
-            def complain(_future):
+            def complain(_future: torch.futures.Future) -> None:
                 raise error
             self._under_way[-1].future = self._under_way[-1].future.then(complain)
 

@@ -18,14 +18,6 @@ def floats_at(address: int, count: int) -> torch.Tensor:
     return torch.frombuffer((ctypes.c_float * count).from_address(address), dtype=torch.float32)
 
 
-def indices_at(address: int, count: int) -> torch.Tensor:
-    """The library's 32-bit indices as int64."""
-    if count == 0:
-        return torch.empty(0, dtype=torch.int64)
-    words = torch.frombuffer((ctypes.c_uint32 * count).from_address(address), dtype=torch.int32)
-    return words.to(torch.int64).bitwise_and_(0xFFFFFFFF)
-
-
 def _check_parameter(name: str, parameter: torch.nn.Parameter) -> None:
     if parameter.device.type != "cpu":
         raise OptionError(f'parameter "{name}" is on {parameter.device}; only models in host memory '

@@ -12,7 +12,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from ..core import SUMMED, Worker, cost_as_dict, serve
-from ..errors import OptionError, PeerError
+from ..errors import NonFiniteError, OptionError, PeerError
 from ..options import WorkerOptions
 from . import launch, state
 from .density import Density
@@ -142,8 +142,12 @@ class Optimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Hand over the gradient, get the weights for the next one. NonFiniteError if any worker's
-        gradient is not finite: the weights are then as before, and the run ends."""
+        """Hand over the gradient, get the weights for the next one.
+
+        NonFiniteError if any worker's gradient is not finite: on all workers in the same call, and the
+        next step may follow. The step did not happen; nor, with a delay, did those since the bad one,
+        and the model holds the global weights. With servers it is final.
+        """
         if self._own is not None:
             raise OptionError("the model holds the global weights; call resume() before the next "
                               "gradient is computed, or use: with optimizer.settle(): ...")
@@ -153,9 +157,11 @@ class Optimizer(torch.optim.Optimizer):
                 loss = closure()
         self._collect()
         lr = max(float(self.param_groups[0]["lr"]), LEAST_LR)
-        self._try(self.worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
-                  self._weights.data_ptr())
-        self._spread()
+        try:
+            self._try(self.worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
+                      self._weights.data_ptr())
+        finally:
+            self._spread()
         return loss
 
     @property
@@ -168,10 +174,18 @@ class Optimizer(torch.optim.Optimizer):
     def _statistics(self) -> list[torch.Tensor]:
         return [buffer for buffer in self._model.buffers() if buffer.is_floating_point()]
 
+    def _fetch(self) -> None:
+        """Get the global weights, also if a step under way turns out not to be finite."""
+        try:
+            self._try(self.worker.settle, self._weights.data_ptr())
+        finally:
+            self._spread()
+
     @torch.no_grad()
     def settle(self) -> Settled:
         """Wait for all that is under way and put the global weights into the model, with running
-        statistics (of batch normalisation) averaged over the workers. Collective.
+        statistics (of batch normalisation) averaged over the workers. Collective. NonFiniteError as of
+        step(), for a step that was under way; settling again succeeds.
 
             with optimizer.settle():
                 evaluate(model)          # and then training goes on as if nothing had happened
@@ -179,8 +193,7 @@ class Optimizer(torch.optim.Optimizer):
             optimizer.settle()           # at the end: the trained model
         """
         own = (self._weights.clone(), [buffer.clone() for buffer in self._statistics()])
-        self._try(self.worker.settle, self._weights.data_ptr())
-        self._spread()
+        self._fetch()
         self._average_statistics()
         self._own = self._own or own
         return Settled(self)
@@ -240,7 +253,11 @@ class Optimizer(torch.optim.Optimizer):
         workers call it. Each has its own."""
         self.resume()
         own = self._weights.clone()
-        sections = self._try(self.worker.save)
+        try:
+            sections = self._try(self.worker.save)
+        except NonFiniteError:
+            self._fetch()
+            raise
         packed = state.pack("worker", self.group, self.layout, self.steps, sections)
         packed["weights"] = own
         packed["lr"] = self.param_groups[0]["lr"]
@@ -253,7 +270,7 @@ class Optimizer(torch.optim.Optimizer):
         states = state.unpack("worker", saved, self.group, self.layout)
         if isinstance(saved, list):
             self._try(self.worker.load_regrouped, states)
-            self._try(self.worker.settle, self._weights.data_ptr())
+            self._fetch()
         else:
             self._try(self.worker.load, states[0])
             self._weights.copy_(saved["weights"])

@@ -97,8 +97,14 @@ def _sets(directory: str) -> dict[tuple[int, int], dict[int, str]]:
     return found
 
 
+def _read(path: str) -> dict[str, Any]:
+    # A run's own files. Reading plain data only is not to be had from 1.13: it knows no floats.
+    return torch.load(path, map_location="cpu", weights_only=False)
+
+
 def load(directory: str, what: Stateful) -> dict[str, Any]:
     """Take on the newest complete set of states in a directory, whatever its number of workers was.
+    As torch.load() may run code that is in a file, load what you have saved.
     Returns what else this worker saved with it (or the worker of its rank modulo the old number)."""
     sets = _sets(directory)
     whole = [key for key, paths in sets.items() if len(paths) == key[1]]
@@ -108,9 +114,9 @@ def load(directory: str, what: Stateful) -> dict[str, Any]:
         raise StateError(f'no complete set of states in "{directory}"; there is: {parts or "nothing"}')
     _, workers = newest = max(whole)
     paths = sets[newest]
-    own = torch.load(paths[what.group.rank % workers])
+    own = _read(paths[what.group.rank % workers])
     if workers == what.group.size:
         what.load_state_dict(own["state"])
     else:
-        what.load_state_dict([torch.load(paths[rank])["state"] for rank in range(workers)])
+        what.load_state_dict([_read(paths[rank])["state"] for rank in range(workers)])
     return {name: value for name, value in own.items() if name != "state"}

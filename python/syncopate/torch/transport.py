@@ -1,13 +1,13 @@
 """Messages over torch.distributed, on a gloo group of our own, for the library's `caller` transport.
 
-gloo cannot be asked whether a message has arrived, only to wait for it; so threads wait, and mark a
-word of memory that the library looks at without entering Python (bridge.c). Messages are copied on
-their way in and out: what gloo still holds when a group fails is then never the library's memory. A
-send is done for the library as soon as it is copied.
+gloo cannot be asked whether a message has arrived, only to wait for it; so a thread for each peer waits,
+and offers what has come to the library (bridge.c), which sleeps until then. Messages are copied on their
+way in and out: what gloo still holds when a group fails is then never the library's memory. A send is
+done for the library as soon as it is copied.
 
-The library sends a frame of 16 bytes and then the body that it announces. Every message of gloo's costs
-a round trip and some threads that wake one another, so both travel as one: a cell of fixed size, and the
-rest, if any, behind it.
+Every message of gloo's costs a round trip unless its receive has been begun before. So one of ours is
+one of gloo's, for which a cell is always ready; gloo wants room enough, not the exact size. Only what
+does not fit follows in a second one.
 
 A thread that still waits while the interpreter shuts down would bring the process down with it, and
 gloo has no way to wake it. So workers say goodbye: whoever leaves, or hears that another one does, sends
@@ -23,50 +23,41 @@ import queue
 import struct
 import threading
 import time
-from ctypes import byref, c_int32, c_void_p
+from ctypes import byref, c_void_p
 
 import torch
 import torch.distributed as dist
 
 from ..core import Group, tell_of_failure
 from ..errors import OptionError, PeerError
-from ..library import C, START, Transport, address_of
+from ..library import C, POST
 from ..options import GroupOptions
 
-UNDER_WAY, _ARRIVING, DONE, FAILED = range(4)  # enum syn_bridge_state
 FRAME = struct.Struct("<QQ")  # kind, bytes of the message behind it; docs/formats.md
-CELL = 4096
+CELL = 65536
 ROOM = CELL - FRAME.size
 GOODBYE = FRAME.pack(2**64 - 1, 0)
 FOR_EVER = datetime.timedelta(days=365)  # the library has time-outs of its own
+SWEEP_SECONDS = 0.25
 LEAVE_SECONDS = 5
 LEFT_SECONDS = 5  # in which what others still exchange among themselves may come to its end
-
-
-def _bytes_at(address: int, count: int) -> torch.Tensor:
-    """Memory as a tensor, without a copy."""
-    return torch.frombuffer((ctypes.c_char * count).from_address(address), dtype=torch.uint8)
+TAG = 0
 
 
 class _Peer:
     """What is under way between this worker and another one."""
 
-    def __init__(self, rank: int, channel: dist.ProcessGroup, states: ctypes.Array):
+    def __init__(self, rank: int, channel: dist.ProcessGroup, bridge: c_void_p):
         self.rank = rank
         self.trouble: str | None = None
         self._channel = channel
-        self.sending, self.receiving = (
-            ctypes.pointer(c_int32.from_buffer(states, 4 * (2 * rank + i))) for i in range(2))
-        C.syn_bridge_mark(self.sending, DONE)
-        self._frame: bytes | None = None  # of the message whose body the library sends next
+        self._bridge = bridge
         self._sent: queue.SimpleQueue = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._asked: int | None = None  # where the library wants the next part
-        self._parts: list[tuple[int, int]] = []  # of the message that has come: address, bytes
-        self._taken: queue.SimpleQueue = queue.SimpleQueue()  # a token for each message
         self._body = torch.empty(0, dtype=torch.uint8)
+        self._lock = threading.Lock()
         self._has_left = False
         self._has_parted = False
+        self._has_sent_all = threading.Event()
         self._is_over = threading.Event()
         self._threads = [threading.Thread(target=run, name=f"syncopate-{rank}", daemon=True)
                          for run in (self._finish_sends, self._read)]
@@ -76,62 +67,39 @@ class _Peer:
     def fail(self, error: object) -> None:
         """From now on every question about this peer is answered with failure."""
         self.trouble = self.trouble or " ".join(str(error).split())
-        C.syn_bridge_mark(self.sending, FAILED)
-        C.syn_bridge_mark(self.receiving, FAILED)
+        C.syn_bridge_fail(self._bridge, self.rank)
 
     # Sending, on the library's thread.
 
-    def send_part(self, address: int, count: int) -> None:
-        """A frame, or the body that belongs to the last one."""
-        if self._frame is None:
-            self._frame = ctypes.string_at(address, count)
-            if FRAME.unpack(self._frame)[1] > 0:
-                return
-            address = count = 0
-        frame, self._frame = self._frame, None
-        self._send(frame, address, count)
-
-    def _send(self, frame: bytes, address: int = 0, count: int = 0) -> None:
+    def send(self, frame: int | bytes, body: int | None, count: int) -> None:
+        """Send a copy of a frame and of the body behind it, both given by address."""
         if self._has_left:  # it has all it needed
             return
-        cell = torch.zeros(CELL, dtype=torch.uint8)
-        first = min(count, ROOM)
-        ctypes.memmove(cell.data_ptr(), frame, FRAME.size)
-        ctypes.memmove(cell.data_ptr() + FRAME.size, address, first)
-        self._begin_send(cell)
-        if count > first:
-            self._begin_send(_bytes_at(address + first, count - first).clone())
-
-    def _begin_send(self, message: torch.Tensor) -> None:
-        self._sent.put((dist.isend(message, self.rank, self._channel), message))
+        message = torch.empty(FRAME.size + count, dtype=torch.uint8)
+        ctypes.memmove(message.data_ptr(), frame, FRAME.size)
+        if count:
+            ctypes.memmove(message.data_ptr() + FRAME.size, body, count)
+        for part in (message,) if count <= ROOM else (message[:CELL], message[CELL:]):
+            self._sent.put((self._channel.send([part], self.rank, TAG), part))
 
     def _finish_sends(self) -> None:
-        while (item := self._sent.get()) is not None:
+        """Look after sends now and then: waking up for each would disturb those who train."""
+        while not self._has_sent_all.wait(SWEEP_SECONDS):
+            self._sweep()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        while not self._sent.empty():
+            work, _part = self._sent.get()
             try:
-                item[0].wait(FOR_EVER)
+                work.wait(FOR_EVER)
             except RuntimeError as error:
                 self.fail(error)
 
-    # Receiving: the library asks, the reading thread offers.
-
-    def ask(self, address: int, count: int) -> None:
-        """The library wants the next part, which has so many bytes."""
-        with self._lock:
-            C.syn_bridge_mark(self.receiving, UNDER_WAY)
-            self._asked = address
-            self._serve()
-
-    def _serve(self) -> None:
-        if self._asked is None or not self._parts:
-            return
-        part, count = self._parts.pop(0)
-        C.syn_bridge_deliver(self.receiving, self._asked, part, count)
-        self._asked = None
-        if not self._parts:
-            self._taken.put(True)
+    # Receiving, on a thread of its own.
 
     def _begin_receive(self, message: torch.Tensor) -> dist.Work:
-        return dist.irecv(message, self.rank, self._channel)
+        return self._channel.recv([message], self.rank, TAG)
 
     def _receive_rest(self, cell: torch.Tensor, count: int) -> int:
         """The rest of a body that is too long for a cell; where all of it is then."""
@@ -142,25 +110,8 @@ class _Peer:
         return self._body.data_ptr()
 
     def _read(self) -> None:
-        """One message after the other, until a goodbye. The next cell's receive is begun before this
-        message is taken, so that whoever sends it need not wait."""
-        cells = itertools.cycle(torch.empty(2, CELL, dtype=torch.uint8))
         try:
-            cell = next(cells)
-            work = self._begin_receive(cell)
-            while True:
-                work.wait(FOR_EVER)
-                frame = ctypes.string_at(cell.data_ptr(), FRAME.size)
-                if frame == GOODBYE:
-                    break
-                count = FRAME.unpack(frame)[1]
-                body = cell.data_ptr() + FRAME.size
-                if count > ROOM:
-                    body = self._receive_rest(cell, count)
-                parts = [(cell.data_ptr(), FRAME.size), (body, count)][:1 + (count > 0)]
-                cell = next(cells)
-                work = self._begin_receive(cell)
-                self._offer(parts)
+            self._read_all()
         except RuntimeError as error:
             self.fail(error)
             return
@@ -169,13 +120,24 @@ class _Peer:
         if not self._is_over.wait(LEFT_SECONDS):
             self.fail("it has left")
 
-    def _offer(self, parts: list[tuple[int, int]]) -> None:
-        if self._has_parted:  # nobody will ask
-            return
-        with self._lock:
-            self._parts = parts
-            self._serve()
-        self._taken.get()
+    def _read_all(self) -> None:
+        """One message after the other, until a goodbye. The next cell's receive is begun before all of
+        this message is taken, so that whoever sends it need not wait."""
+        cells = itertools.cycle(torch.empty(2, CELL, dtype=torch.uint8))
+        cell = next(cells)
+        work = self._begin_receive(cell)
+        while True:
+            work.wait(FOR_EVER)
+            start = cell.data_ptr()
+            frame = ctypes.string_at(start, FRAME.size)
+            if frame == GOODBYE:
+                return
+            count = FRAME.unpack(frame)[1]
+            body = start + FRAME.size if count <= ROOM else self._receive_rest(cell, count)
+            C.syn_bridge_offer(self._bridge, self.rank, start, body, count)
+            cell = next(cells)
+            work = self._begin_receive(cell)
+            C.syn_bridge_rest(self._bridge, self.rank)
 
     # The end.
 
@@ -186,27 +148,29 @@ class _Peer:
                 return
             self._has_parted = True
         try:
-            self._send(GOODBYE)
+            self.send(GOODBYE, None, 0)
         except RuntimeError as error:
             self.fail(error)
-        self._sent.put(None)
-        self._taken.put(True)
+        self._has_sent_all.set()
+        C.syn_bridge_part(self._bridge, self.rank)
 
-    def join(self, deadline: float) -> None:
-        """Wait for the threads to end."""
+    def join(self, deadline: float) -> bool:
+        """Wait for the threads to end; whether they have."""
         self._is_over.set()
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
 
-def _leave(group: c_void_p, peers: list[_Peer]) -> None:
+def _leave(group: c_void_p, bridge: c_void_p, peers: list[_Peer]) -> None:
     tell_of_failure(group)
     deadline = time.monotonic() + LEAVE_SECONDS
     for peer in peers:
         peer.part()
-    for peer in peers:
-        peer.join(deadline)
+    have_ended = [peer.join(deadline) for peer in peers]
     C.syn_group_close(group)
+    if all(have_ended):  # else a thread may still come back to it
+        C.syn_bridge_free(bridge)
 
 
 class DistributedGroup(Group):
@@ -219,38 +183,23 @@ class DistributedGroup(Group):
                               "syncopate.torch.init()")
         channel = dist.new_group(backend="gloo")
         workers, rank = dist.get_world_size(), dist.get_rank()
-        states = (c_int32 * (2 * workers))()
-        self._peers = {peer: _Peer(peer, channel, states) for peer in range(workers) if peer != rank}
-        # The library keeps the callbacks' addresses, so they live as long as this object.
-        self._transport = Transport(None, START(self._start_send), START(self._start_receive),
-                                    address_of("syn_bridge_test"), address_of("syn_bridge_cancel"))
+        self._post_function = POST(self._post)  # the library keeps its address
+        bridge = c_void_p(C.syn_bridge_new(workers, self._post_function))
+        if not bridge:
+            raise MemoryError("no memory for a group")
+        self._peers = {peer: _Peer(peer, channel, bridge) for peer in range(workers) if peer != rank}
         handle = c_void_p()
-        C.syn_group_open_caller(byref(self._transport), rank, workers,
-                                options.address if options else None, byref(handle))
-        super().__init__(handle, functools.partial(_leave, peers=list(self._peers.values())))
+        C.syn_bridge_join(bridge, rank, options.address if options else None, byref(handle))
+        super().__init__(handle, functools.partial(_leave, bridge=bridge,
+                                                   peers=list(self._peers.values())))
 
-    def _start_send(self, _context: int, peer: int, address: int, count: int, handle) -> int:
-        to = self._peers[peer]
-        if to.trouble:
-            return 1
+    def _post(self, rank: int, frame: int, body: int | None, count: int) -> int:
+        peer = self._peers[rank]
         try:
-            to.send_part(address, count)
+            peer.send(frame, body, count)
         except Exception as error:  # nothing may pass through C
-            to.fail(error)
+            peer.fail(error)
             return 1
-        handle[0] = ctypes.addressof(to.sending.contents)
-        return 0
-
-    def _start_receive(self, _context: int, peer: int, address: int, count: int, handle) -> int:
-        whom = self._peers[peer]
-        if whom.trouble:
-            return 1
-        try:
-            whom.ask(address, count)
-        except Exception as error:
-            whom.fail(error)
-            return 1
-        handle[0] = ctypes.addressof(whom.receiving.contents)
         return 0
 
     def explain(self, error: Exception) -> Exception:

@@ -117,6 +117,7 @@ static void every_method_learns_with_three_workers_and_twice_the_same(void **sta
         for (int turn = 0; turn < 2; turn++) {
             struct syn_train_options options = short_run("method");
             struct syn_train_summary summary;
+            options.data.synthetic_examples = 2000;
             options.workers = 3;
             options.batch = 16;
             options.epochs = 4;
@@ -124,9 +125,9 @@ static void every_method_learns_with_three_workers_and_twice_the_same(void **sta
             options.overwrite = true;
             assert_ok(syn_train_apply_algo(&options));
             options.worker.warmup = 5;
-            options.worker.reducer.density = 0.02;
+            options.worker.reducer.density = 0.05;
             assert_ok(syn_train(&options, NULL, &summary));
-            if (!(summary.test_accuracy > 0.5))
+            if (!(summary.test_accuracy > 0.75)) /* of ten classes; ssgd: 0.816 */
                 fail_msg("%s: accuracy %g", options.algo, summary.test_accuracy);
             assert_int_equal(summary.workers, 3);
             hashes[turn] = summary.weights_hash;

@@ -1,0 +1,54 @@
+/* The worker guesses what the global optimizer does: it runs the same momentum, on its own gradient
+ * in place of everybody's mean, and every pull tells how wrong it was.
+ *
+ *   m = mu*m + (1 - mu) * (g + wd*v);   v -= lr * m;   lr being lr / (1 - mu) unless told otherwise
+ *
+ * Of two weights pulled n steps apart, only their distance is known, not how m changed on the way.
+ * If the others' gradients differed from the own ones by c, all the way, then v missed the global
+ * weights W by lr * (1 - mu) * c * sum over j = 1..n of (1 + mu + ... + mu^(j-1)), and m by
+ * (1 - mu) * c * (1 + ... + mu^(n-1)). So m is set right by
+ *
+ *   m += (v - W) / lr * (1 + ... + mu^(n-1)) / (sum over j)
+ *
+ * After one step that is exact. Directions in which weights swing to and fro need it: the mean
+ * velocity over n steps, which glu follows, is that of n/2 steps ago. */
+#include "optim/local.h"
+
+static void update(const struct syn_local_rates *rates, float *v, const float *g, float *memory,
+                   size_t count)
+{
+    float lr = rates->lr;
+    float wd = rates->weight_decay;
+    float mu = rates->global_momentum;
+    for (size_t i = 0; i < count; i++) {
+        memory[i] = mu * memory[i] + (1 - mu) * (g[i] + wd * v[i]);
+        v[i] -= lr * memory[i];
+    }
+}
+
+static float share_of_miss(double mu, unsigned long long n)
+{
+    double reached = 0;
+    double covered = 0;
+    for (unsigned long long j = 0; j < n; j++) {
+        reached = 1 + mu * reached;
+        covered += reached;
+    }
+    return (float)(reached / covered);
+}
+
+static void correct(const struct syn_local_rates *rates, const float *v, const float *weights,
+                    unsigned long long n, float *memory, size_t count)
+{
+    float share = share_of_miss((double)rates->global_momentum, n) / rates->lr;
+    for (size_t i = 0; i < count; i++)
+        memory[i] += share * (v[i] - weights[i]);
+}
+
+const struct syn_local_type syn_local_carry = {
+    .part = {"carry", "the global momentum, carried on with own gradients, set right by pulls"},
+    .memory = 1,
+    .usual_lr = 1,
+    .update = update,
+    .correct = correct,
+};

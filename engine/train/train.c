@@ -145,7 +145,8 @@ enum syn_status syn_run_step(struct syn_run *run)
 }
 
 /* Whether somebody wants to stop, asked often enough for whoever presses Ctrl-C and too seldom to
- * cost anything: the question waits for an exchange that is under way, also where steps do not. All workers must ask at the same steps, so the first one's clock counts. */
+ * cost anything: the question waits for an exchange that is under way, also where steps do not.
+ * All workers must ask at the same steps, so the first one's clock counts. */
 static enum syn_status ask_to_stop(struct syn_run *run)
 {
     if (run->options.workers == 1) {

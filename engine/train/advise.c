@@ -2,6 +2,7 @@
  * rounding can make workers disagree. */
 #include "engine/train/advise.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "engine/train/options.h"
 #include "engine/train/talk.h"
 
+#define MOST_REST     1000.0 /* ms */
 #define MESSAGE_LEAST ((size_t)1024)
 #define MESSAGE_MOST  ((size_t)64 << 20)
 
@@ -39,8 +41,10 @@ enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice)
     memset(&made, 0, sizeof made);
     made.workers = (size_t)run->options.workers;
     made.params = run->params;
-    SYN_TRY(syn_measure_links(run->group, message_bytes(run), &made.links));
     SYN_TRY(syn_advise_compute(run, &made));
+    SYN_TRY(hear_first(run, &made));
+    SYN_TRY(syn_measure_links(run->group, message_bytes(run), fmin(made.together_ms, MOST_REST),
+                              &made.links));
     SYN_TRY(syn_advise_judge(&run->options, &made));
     SYN_TRY(hear_first(run, &made));
     made.is_first = run->rank == 0;

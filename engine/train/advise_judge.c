@@ -67,7 +67,9 @@ static struct syn_cluster cluster_of(const struct syn_advice *advice,
 {
     const struct syn_links_measure *links = &advice->links;
     double message = 4 * (double)advice->params / (double)advice->workers;
-    double length = links->together_ms - links->together_latency_ms;
+    bool keeps_busy = traffic->timing == SYN_TIMING_DELAYED;
+    double length =
+        (keeps_busy ? links->together_ms : links->rested_ms) - links->together_latency_ms;
     return (struct syn_cluster){
         .workers = advice->workers,
         .latency_ms = links->together_latency_ms,
@@ -151,6 +153,7 @@ size_t syn_advice_json(const struct syn_advice *advice, char *text, size_t capac
     syn_json_real(&json, "all_at_once_latency_ms", links->together_latency_ms);
     syn_json_real(&json, "all_at_once_ms", links->together_ms);
     syn_json_real(&json, "all_at_once_cpu_ms", links->together_cpu_ms);
+    syn_json_real(&json, "rested_ms", links->rested_ms);
     syn_json_real(&json, "alone_ms", advice->alone_ms);
     syn_json_real(&json, "compute_ms", advice->compute_ms);
     syn_json_real(&json, "together_ms", advice->together_ms);

@@ -70,15 +70,18 @@ struct syn_links_measure {
     double together_latency_ms; /* with messages of one byte */
     double together_ms;         /* with messages of the size asked for, one behind the other */
     double together_cpu_ms;     /* of that, time that a worker's processor was at work */
+    double rested_ms;           /* as together_ms, in the 2(P - 1) messages after a rest: links may
+                                 * save up a burst while nobody sends */
 };
 
 /* Measure latency and bandwidth between all pairs, in rounds of pairs that do not meet, and then
  * with all workers sending at once: links that are shared show there. Takes some hundred ms a
  * round.
- *   bytes  of a message of together_ms, 1 to 64 MB
- *   group  lent for the call, and in no other use
+ *   bytes    of a message of together_ms, 1 to 64 MB
+ *   rest_ms  before rested_ms is measured, such as the time that training computes; at most 1000
+ *   group    lent for the call, and in no other use
  * Collective: all workers give the same, and all get the same result. Blocks. */
-enum syn_status syn_measure_links(struct syn_group *group, size_t bytes,
+enum syn_status syn_measure_links(struct syn_group *group, size_t bytes, double rest_ms,
                                   struct syn_links_measure *result);
 
 #ifdef __cplusplus

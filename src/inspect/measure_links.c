@@ -3,7 +3,8 @@
  * Pairs are measured in the rounds of a tournament: in each, everybody meets one other, so that no
  * link serves two pairs. Then all send at once, around a ring, as exchanges do: what is shared by
  * several links, and what it costs to wait with more workers than processors, shows only there. The
- * first message of a kind is not counted: a link that has rested may let a burst pass. */
+ * first message of a kind is not counted: a link that has rested may let a burst pass. What that
+ * is worth to those who send now and then is measured in the end. */
 #include <syncopate/measure.h>
 
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #define PAIR_TIMES   3
 #define LONG_ENOUGH  25.0 /* ms that a message takes whose bandwidth is believed */
 #define MOST_BYTES   ((size_t)64 << 20)
+#define RESTS        5
+#define MOST_REST    1000.0 /* ms */
 
 /* What one worker found out about its way to another. */
 struct finding {
@@ -209,6 +212,27 @@ static enum syn_status measure_shifts(const struct links *links, size_t bytes, s
     return SYN_OK;
 }
 
+/* The mean time of a shift of those that an all-reduce around the ring takes, after a rest. */
+static enum syn_status measure_rested(const struct links *links, size_t bytes, double rest_ms,
+                                      double *ms)
+{
+    double times[RESTS];
+    size_t shifts = 2 * (links->group->workers - 1);
+    size_t came;
+    for (size_t rest = 0; rest < RESTS; rest++) {
+        struct timespec nap = syn_clock_timespec((int64_t)(rest_ms * 1e6));
+        nanosleep(&nap, NULL);
+        for (size_t i = 0; i < shifts; i++) /* until all are awake */
+            SYN_TRY(swap(links, links->right, 1, links->left, &came));
+        int64_t began = syn_clock_ns();
+        for (size_t i = 0; i < shifts; i++)
+            SYN_TRY(swap(links, links->right, bytes, links->left, &came));
+        times[rest] = ms_since(began) / (double)shifts;
+    }
+    *ms = syn_median(times, RESTS);
+    return SYN_OK;
+}
+
 /* The largest of everyone's numbers. */
 static enum syn_status agree_on_worst(const struct links *links, double *numbers, size_t count)
 {
@@ -270,9 +294,10 @@ static enum syn_status open_links(struct links *links, size_t bytes)
     return syn_allocate(workers * workers, sizeof *links->findings, &links->findings);
 }
 
-static enum syn_status measure(struct links *links, size_t bytes, struct syn_links_measure *result)
+static enum syn_status measure(struct links *links, size_t bytes, double rest_ms,
+                               struct syn_links_measure *result)
 {
-    double worst[3]; /* together: latency, time, processor's time */
+    double worst[4]; /* together: latency, time, processor's time; rested */
     double none;
     SYN_TRY(open_links(links, bytes));
     SYN_TRY(measure_pairs(links));
@@ -281,14 +306,16 @@ static enum syn_status measure(struct links *links, size_t bytes, struct syn_lin
     size_t shifts = count_shifts(bytes, result->bytes_per_ms);
     SYN_TRY(measure_shifts(links, 1, SHIFTS_MOST, &worst[0], &none));
     SYN_TRY(measure_shifts(links, bytes, shifts, &worst[1], &worst[2]));
-    SYN_TRY(agree_on_worst(links, worst, 3));
+    SYN_TRY(measure_rested(links, bytes, rest_ms, &worst[3]));
+    SYN_TRY(agree_on_worst(links, worst, 4));
     result->together_latency_ms = worst[0];
     result->together_ms = worst[1];
     result->together_cpu_ms = worst[2];
+    result->rested_ms = worst[3];
     return SYN_OK;
 }
 
-enum syn_status syn_measure_links(struct syn_group *group, size_t bytes,
+enum syn_status syn_measure_links(struct syn_group *group, size_t bytes, double rest_ms,
                                   struct syn_links_measure *result)
 {
     struct links links = {.group = group};
@@ -297,9 +324,11 @@ enum syn_status syn_measure_links(struct syn_group *group, size_t bytes,
         return syn_fail(SYN_INVALID, "links can be measured between at least two workers");
     if (bytes < 1 || bytes > MOST_BYTES)
         return syn_fail(SYN_INVALID, "messages of %zu bytes; expected 1 to %zu", bytes, MOST_BYTES);
+    if (!(rest_ms >= 0 && rest_ms <= MOST_REST))
+        return syn_fail(SYN_INVALID, "a rest of %g ms; expected 0 to %g", rest_ms, MOST_REST);
     links.right = (group->rank + 1) % group->workers;
     links.left = (group->rank + group->workers - 1) % group->workers;
-    enum syn_status status = measure(&links, bytes, &made);
+    enum syn_status status = measure(&links, bytes, rest_ms, &made);
     if (status == SYN_OK)
         *result = made;
     else

@@ -128,7 +128,7 @@ struct links_stage {
 static void measure_links(struct syn_group *group, size_t rank, void *context)
 {
     struct links_stage *stage = context;
-    stage->status[rank] = syn_measure_links(group, 1000, &stage->got[rank]);
+    stage->status[rank] = syn_measure_links(group, 1000, 5, &stage->got[rank]);
 }
 
 static void all_workers_find_the_same_links(void **state)

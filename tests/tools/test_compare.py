@@ -1,4 +1,6 @@
 """bench/compare reads what runs left behind, and says what they came to."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 import subprocess
@@ -89,6 +91,18 @@ class WorkOff(unittest.TestCase):
         took = {("speed", "ddp"): [60, 120], ("speed", "ssgd"): [30]}
         kinds = [("speed", "ddp"), ("speed", "gtopk"), ("accuracy", "ddp")]
         self.assertEqual(runs.minutes_left(kinds, took, {"accuracy": 300}), (90 + 70 + 300) / 60)
+
+
+class Clock(unittest.TestCase):
+    def test_time_to_an_evaluation_is_on_the_wall_without_those_before(self):
+        loader = importlib.machinery.SourceFileLoader("compare", COMPARE)
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare", loader))
+        loader.exec_module(module)
+        made = module.whole_run([
+            {"step": 20, "step_ms": 1, "seconds": 2.0, "bytes_out": 5}, {"step": 20, "test_accuracy": 0.5, "seconds": 3.0},
+            {"step": 40, "step_ms": 1, "seconds": 4.5, "bytes_out": 7}, {"step": 40, "test_accuracy": 0.9, "seconds": 5.0}])
+        self.assertEqual([judged["seconds"] for judged in made["judged"]], [2.0, 3.5])
+        self.assertEqual((made["ms_per_step"], made["bytes_out_per_step"]), (87.5, 6.0))
 
 
 class BadInput(unittest.TestCase):

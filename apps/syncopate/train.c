@@ -5,7 +5,9 @@
  * trained with, or over what the run to resume was started with, so that only what was typed
  * differs from it. */
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,21 +27,45 @@ static const struct syn_setting show_rows[] = {
 static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
 
 /* The signal that asked for the end of the run; 0 for none. */
-static volatile sig_atomic_t stop_signal;
+static atomic_int stop_signal;
 
-static void ask_to_stop(int number)
+static sigset_t stop_signals(void)
 {
-    stop_signal = number;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
 }
 
 /* The first Ctrl-C ends the run after its step, the second one at once. */
+static void *wait_for_signal(void *unused)
+{
+    sigset_t set = stop_signals();
+    int number;
+    (void)unused;
+    if (sigwait(&set, &number) == 0)
+        atomic_store(&stop_signal, number);
+    if (sigwait(&set, &number) == 0) {
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+        raise(number);
+    }
+    return NULL;
+}
+
+/* Signals go to a thread of their own. None may reach a thread that computes: oneDNN's kernels put
+ * their stack pointer into a small block of the heap, and whatever the system writes there for a
+ * handler destroys what lies before that block. Before any other thread is started, as all have to
+ * block them. */
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = ask_to_stop};
-    action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    pthread_t thread;
+    sigset_t set = stop_signals();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* so a signal ends the run at once */
+    else
+        pthread_detach(thread);
 }
 
 static bool tell(void *context, const struct syn_train_progress *now)
@@ -57,7 +83,7 @@ static bool tell(void *context, const struct syn_train_progress *now)
         snprintf(end, room, ", %.0f %s/s", now->examples_per_s, now->on_text ? "words" : "images");
     bar->total = now->steps;
     progress_tell(bar, now->step, words);
-    return stop_signal == 0;
+    return atomic_load(&stop_signal) == 0;
 }
 
 static void print_json(const struct syn_train_summary *summary)
@@ -168,7 +194,8 @@ static int run(const struct command *self, int argc, char **argv)
         print_json(&summary);
     else if (summary.is_first)
         print_words(&summary);
-    return summary.stopped && stop_signal ? 128 + (int)stop_signal : EXIT_GOOD;
+    int number = atomic_load(&stop_signal);
+    return summary.stopped && number ? 128 + number : EXIT_GOOD;
 }
 
 const struct command command_train = {"train", "train a model on a data set", "[options]", run};

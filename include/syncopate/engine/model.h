@@ -123,7 +123,9 @@ struct syn_step_result {
  *   hook      may be NULL
  *   gradient  every entry is overwritten; final per tensor as the hook tells it
  * Updates running statistics and what LSTMs carry. A token or label out of range: SYN_INVALID, and
- * nothing was touched. */
+ * nothing was touched.
+ * No signal handler may run on this thread meanwhile, unless on a stack of its own (SA_ONSTACK):
+ * oneDNN's kernels move the stack pointer into the heap. */
 enum syn_status syn_model_step(struct syn_model *model, const float *weights,
                                const struct syn_examples *examples,
                                const struct syn_ready_hook *hook, float *gradient,

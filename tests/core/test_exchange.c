@@ -3,10 +3,8 @@
 #include "check.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "exchange/ring.h"
 #include "scenario.h"
 #include "team.h"
 
@@ -138,52 +136,6 @@ static void the_published_putback_loses_gradient(void **state)
     }
 }
 
-/* A chunk is some millions of bytes, in more pieces than may be under way, the last one odd. */
-enum { LONG = 3000001 };
-
-struct long_ring {
-    enum syn_status got[TEAM_MOST];
-    size_t wrong[TEAM_MOST];
-};
-
-static void reduce_much(struct syn_group *group, size_t rank, void *context)
-{
-    struct long_ring *found = context;
-    struct syn_ring *ring = NULL;
-    size_t workers = syn_group_size(group);
-    float *in = malloc(LONG * sizeof *in);
-    float *out = malloc(LONG * sizeof *out);
-    for (size_t i = 0; i < LONG; i++)
-        in[i] = (float)((i + 7 * rank) % 1000);
-    found->got[rank] = syn_ring_open(group, LONG, true, &ring);
-    if (found->got[rank] == SYN_OK)
-        found->got[rank] = syn_ring_reduce(ring, in, out, NULL, LONG);
-    if (found->got[rank] == SYN_OK)
-        found->got[rank] = syn_ring_tell(ring, out, NULL, LONG);
-    for (size_t i = 0; i < LONG; i++) {
-        size_t sum = 0;
-        for (size_t w = 0; w < workers; w++)
-            sum += (i + 7 * w) % 1000;
-        found->wrong[rank] += out[i] != (float)sum;
-    }
-    syn_ring_close(ring);
-    free(in);
-    free(out);
-}
-
-static void long_chunks_travel_in_pieces_and_add_up(void **state)
-{
-    (void)state;
-    for (size_t workers = 1; workers <= 3; workers++) {
-        struct long_ring found = {.wrong = {0}};
-        team_run(workers, 20000, reduce_much, &found);
-        for (size_t w = 0; w < workers; w++) {
-            assert_ok(found.got[w]);
-            assert_int_equal(found.wrong[w], 0);
-        }
-    }
-}
-
 /* Bytes of a worker are those that theory gives, plus heads. */
 static void the_ring_sends_no_more_than_it_must(void **state)
 {
@@ -224,7 +176,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost_and_all_workers_have_the_same_bits),
         cmocka_unit_test(one_dense_step_is_the_sum),
-        cmocka_unit_test(long_chunks_travel_in_pieces_and_add_up),
         cmocka_unit_test(the_published_putback_loses_gradient),
         cmocka_unit_test(the_ring_sends_no_more_than_it_must),
         cmocka_unit_test(doubling_sends_a_list_a_round),

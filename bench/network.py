@@ -34,7 +34,7 @@ OFFERS = {  # what the kernel must have for a command to work
     "netem": "the netem queue discipline (CONFIG_NET_SCH_NETEM), which --latency needs",
 }
 
-Host = collections.namedtuple("Host", "namespace address")
+Host = collections.namedtuple("Host", "namespace address cores")
 About = collections.namedtuple("About", "description is_running")
 
 
@@ -77,6 +77,18 @@ def delay(latency):
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(us|ms|s)", latency):
         raise LabError(f'--latency: "{latency}" is not valid; expected none or such as 200us, 5ms')
     return latency
+
+
+def deal_cores(cores, count):
+    """Which cores each of `count` hosts may use. The same number for each, and none that differs in how many it
+    shares them with: hosts that go in step are as slow as the slowest. Where that does not come out even, all
+    hosts may use all."""
+    if count % len(cores) == 0:
+        return [[cores[i % len(cores)]] for i in range(count)]
+    if len(cores) % count == 0:
+        each = len(cores) // count
+        return [cores[i * each:(i + 1) * each] for i in range(count)]
+    return [cores] * count
 
 
 def namespaces():
@@ -171,7 +183,7 @@ def tear_down(name):
 class Lab:
     """A network of hosts. build() makes it, start() runs something on a host, remove() ends it all."""
 
-    def __init__(self, count, rate, latency, burst_ms):
+    def __init__(self, count, rate, latency, burst_ms, shares_cores=False):
         if not 1 <= count <= MOST_HOSTS:
             raise LabError(f"--hosts: {count} is not valid; expected 1 to {MOST_HOSTS}")
         if not 0 < burst_ms <= 1000:
@@ -183,7 +195,9 @@ class Lab:
         self.lock, network = self._take_subnet(f"{count} hosts, {rate}, latency {latency}")
         self.subnet = str(network)
         self.bridge = f"{self.name}-bridge"
-        self.hosts = [Host(f"{self.name}-host{i}", str(network[i])) for i in range(1, count + 1)]
+        cores = sorted(os.sched_getaffinity(0))
+        dealt = [cores] * count if shares_cores else deal_cores(cores, count)
+        self.hosts = [Host(f"{self.name}-host{i}", str(network[i]), dealt[i - 1]) for i in range(1, count + 1)]
         self.folder = None
         self.agent = None
         self.started = []
@@ -238,14 +252,15 @@ class Lab:
             system("netem", *add, *place, "netem", "delay", latency, "limit", "100000")
 
     def _write_agent(self):
-        """What mpirun calls in place of ssh, with a host's address and a command line. Each host has a
+        """What mpirun calls in place of ssh, with a host's address and a command line. Each host has its cores, and a
         host name too: daemons that think they share one machine fall over each other's files. It is run
         by name of its shell, since /run may not hold programs."""
         path = os.path.join(self.folder, "agent")
-        cases = "".join(f"{host.address}) namespace={host.namespace} ;;\n" for host in self.hosts)
+        cases = "".join(f"{host.address}) namespace={host.namespace} cores={','.join(map(str, host.cores))} ;;\n"
+                        for host in self.hosts)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f'case "$1" in\n{cases}*) exit 1 ;;\nesac\nshift\n'
-                       'exec ip netns exec "$namespace" unshare --uts sh -c \'\n'
+                       'exec taskset -c "$cores" ip netns exec "$namespace" unshare --uts sh -c \'\n'
                        'echo "$1" >/proc/sys/kernel/hostname\n'
                        'exec sh -c "$2"\' sh "$namespace" "$*"\n')
         return f"/bin/sh {path}"

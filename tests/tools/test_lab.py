@@ -4,12 +4,16 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from project import ROOT, without_root
 
 LAB = os.path.join(ROOT, "bench", "lab")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+import network  # noqa: E402
 
 
 def lab(*words, tools=None):
@@ -32,6 +36,15 @@ def left_over():
 
 
 REASON = why_no_lab()
+
+
+class Cores(unittest.TestCase):
+    def test_hosts_get_equal_parts_or_all_of_them(self):
+        for cores, count, dealt in (([0, 1], 4, [[0], [1], [0], [1]]), ([2, 5], 2, [[2], [5]]),
+                                    ([0, 1, 2, 3], 2, [[0, 1], [2, 3]]), ([0, 1], 1, [[0, 1]]),
+                                    ([0, 1], 3, [[0, 1]] * 3), ([0, 1, 2], 2, [[0, 1, 2]] * 2), ([7], 3, [[7]] * 3)):
+            with self.subTest(cores=cores, count=count):
+                self.assertEqual(network.deal_cores(cores, count), dealt)
 
 
 class BadInput(unittest.TestCase):
@@ -84,6 +97,22 @@ class Lab(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assertEqual(sorted(output.splitlines()), [
             "0 of 4, 0 here", "1 of 4, 1 here", "2 of 4, 0 here", "3 of 4, 1 here"])
+
+    def cores_of(self, *flags):
+        """What the hosts' processes may run on, a set for each host."""
+        code, output = lab(*flags, "--no-mpi", "--", "python3", "-c",
+                           "import os; print(os.environ['RANK'], *os.sched_getaffinity(0))")
+        self.assertEqual(code, 0, output)
+        return [set(line.split()[1:]) for line in sorted(output.splitlines())]
+
+    def test_every_host_has_as_much_of_the_cores(self):
+        count = len(os.sched_getaffinity(0))
+        owned = self.cores_of("--hosts", str(2 * count))
+        self.assertEqual([len(cores) for cores in owned], [1] * 2 * count)
+        for core in set.union(*owned):
+            self.assertEqual(sum(core in cores for cores in owned), 2)
+        for cores in self.cores_of("--hosts", str(2 * count), "--share-cores"):
+            self.assertEqual(len(cores), count)
 
     @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
     def test_mpirun_puts_a_rank_on_every_host(self):

@@ -118,6 +118,29 @@ struct few_inputs_kernels {
                      float *sums);
 };
 
+/* Maxima of windows, for planes of eight channels each. */
+#define MAX_POOLING_MOST_KERNEL 256 /* places in a window must fit into 16 bits */
+
+struct max_pooling_shape {
+    size_t height; /* of the input */
+    size_t width;
+    size_t out_height;
+    size_t out_width;
+    size_t kernel;
+    size_t stride;
+    size_t padding; /* at most half of kernel; never chosen */
+};
+
+struct max_pooling_kernels {
+    /* y = maxima of x
+     *   chosen  [planes][out_height][out_width][8] which of its window, row by row; or NULL */
+    void (*forward)(const struct max_pooling_shape *shape, const float *x, float *y,
+                    uint16_t *chosen, size_t planes);
+    /* dx = the gradient by x */
+    void (*gradient)(const struct max_pooling_shape *shape, const float *dy, const uint16_t *chosen,
+                     float *dx, size_t planes);
+};
+
 /* What happens value by value; arrays of count floats, a multiple of eight. Arrays may be the
  * same. */
 struct dropout_mask {
@@ -180,6 +203,7 @@ struct nn_kernels {
     const struct winograd_kernels *winograd;
     const struct winograd_filter_kernels *filter;
     const struct few_inputs_kernels *few_inputs;
+    const struct max_pooling_kernels *max_pooling;
     const struct elementwise_kernels *elementwise;
     const struct softmax_kernels *softmax;
     const struct lstm_kernels *lstm;

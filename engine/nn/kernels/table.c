@@ -8,6 +8,7 @@
 extern const struct winograd_kernels SYN_KERNEL(syn_winograd);
 extern const struct winograd_filter_kernels SYN_KERNEL(syn_winograd_filter);
 extern const struct few_inputs_kernels SYN_KERNEL(syn_few_inputs);
+extern const struct max_pooling_kernels SYN_KERNEL(syn_max_pooling);
 extern const struct elementwise_kernels SYN_KERNEL(syn_elementwise);
 extern const struct softmax_kernels SYN_KERNEL(syn_softmax);
 extern const struct lstm_kernels SYN_KERNEL(syn_lstm_cell);
@@ -19,6 +20,7 @@ const struct nn_kernels SYN_KERNEL(syn_nn_kernels) = {
     .winograd = &SYN_KERNEL(syn_winograd),
     .filter = &SYN_KERNEL(syn_winograd_filter),
     .few_inputs = &SYN_KERNEL(syn_few_inputs),
+    .max_pooling = &SYN_KERNEL(syn_max_pooling),
     .elementwise = &SYN_KERNEL(syn_elementwise),
     .softmax = &SYN_KERNEL(syn_softmax),
     .lstm = &SYN_KERNEL(syn_lstm_cell),

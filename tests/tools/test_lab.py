@@ -101,7 +101,8 @@ class Lab(unittest.TestCase):
     def cores_of(self, *flags):
         """What the hosts' processes may run on, a set for each host."""
         code, output = lab(*flags, "--no-mpi", "--", "python3", "-c",
-                           "import os; print(os.environ['RANK'], *os.sched_getaffinity(0))")
+                           "import os; words = [os.environ['RANK'], *map(str, os.sched_getaffinity(0))]\n"
+                           "os.write(1, (' '.join(words) + '\\n').encode())  # in one piece")
         self.assertEqual(code, 0, output)
         return [set(line.split()[1:]) for line in sorted(output.splitlines())]
 

@@ -307,8 +307,9 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
 }
 
 /* Not for longer than the others may be left without a word. */
-static bool doze(struct syn_group *group, int64_t until_ns)
+static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
+    (void)waited_ns;
     const struct syn_caller_transport *host = host_of(group);
     if (!host->doze)
         return false;

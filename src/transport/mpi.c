@@ -8,6 +8,9 @@
  * swap a megabyte take twice the time of the bytes. Every piece is full but the last, which may be
  * empty. Each message of a pair has a tag of its own, so that pieces of several do not mix.
  *
+ * Who waits sleeps until MPI's sockets have something, if it has any (bell.h), and otherwise for
+ * short times.
+ *
  * Data and notices are told apart by tag. One receive for notices is always posted.
  *
  * MPI has no way to take back a send to somebody who never receives it. If that happens when a
@@ -22,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "transport/bell.h"
 
 enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 
@@ -31,8 +35,10 @@ enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 #define FLUSH_NS    INT64_C(200000000)
 #define FAREWELL_NS INT64_C(1000000000)
 
-/* Up to this size Open MPI sends over TCP without asking, heads included; pieces are smaller. Other
- * MPIs do not read it, and what the user says goes before. */
+/* For Open MPI; other MPIs do not read these, and what the user says goes before. Up to the one size
+ * it sends over TCP without asking, heads included; pieces are smaller. By the other it has its
+ * sockets watched by what makes a bell. */
+#define EVENTS      "epoll"
 #define EAGER_BYTES "524288"
 #define PIECE_BYTES ((size_t)500000)
 
@@ -45,9 +51,10 @@ struct membership {
     MPI_Comm communicator;
     struct syn_notice incoming;
     MPI_Request listening;
-    struct outgoing *outbox;       /* [size][SYN_NOTICE_KINDS] */
-    uint32_t *sent;                /* [size] messages begun to each */
-    uint32_t *received;            /* [size] and from each */
+    struct outgoing *outbox; /* [size][SYN_NOTICE_KINDS] */
+    uint32_t *sent;          /* [size] messages begun to each */
+    uint32_t *received;      /* [size] and from each */
+    struct syn_bell bell;
     struct syn_request *long_ones; /* under way in several pieces: all go on whenever one waits */
 };
 
@@ -206,6 +213,7 @@ static enum syn_status test(struct syn_group *group, struct syn_request *request
     if (status == SYN_OK && !request->extra[IS_WHOLE])
         return SYN_OK;
     delist(own, request);
+    syn_bell_learn(&own->bell);
     request->is_active = false;
     request->count = (size_t)request->extra[DONE];
     return status;
@@ -269,6 +277,12 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
         return SYN_OK;
     *notice = own->incoming;
     return listen_for_notices(own);
+}
+
+static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
+{
+    struct membership *own = group->state;
+    return syn_bell_await(&own->bell, until_ns, syn_group_nap_ns(waited_ns));
 }
 
 /* Whether all processes come to the end of theirs soon, so that MPI_Finalize() will not wait for
@@ -337,6 +351,7 @@ static enum syn_status initialize(void)
         return syn_fail(SYN_INVALID, "MPI has been finalised already");
     if (!is_initialized) {
         setenv("OMPI_MCA_btl_tcp_eager_limit", EAGER_BYTES, 0);
+        setenv("OMPI_MCA_opal_event_include", EVENTS, 0);
         int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
         if (code != MPI_SUCCESS)
             return failed("MPI_Init_thread", code);
@@ -369,6 +384,7 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
                         group->size, (long long)(group->timeout_ns / 1000000));
     }
     MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN);
+    syn_bell_open(&own->bell);
     return listen_for_notices(own);
 }
 
@@ -403,6 +419,7 @@ const struct syn_transport_type syn_transport_mpi = {
     .part = {"mpi", "workers are processes that any MPI-3 has started"},
     .start = start,
     .test = test,
+    .doze = doze,
     .cancel = cancel,
     .tell = tell,
     .hear = hear,

@@ -188,8 +188,9 @@ static void cancel(struct syn_group *group, struct syn_request *request)
     pthread_mutex_unlock(&member->mutex);
 }
 
-static bool doze(struct syn_group *group, int64_t until_ns)
+static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
+    (void)waited_ns; /* nothing is missed */
     struct seat *seat = group->state;
     struct member *member = self(group);
     struct timespec until = syn_clock_timespec(until_ns);

@@ -80,8 +80,10 @@ struct syn_transport_type {
 
     /* (optional) Sleep until something may have happened to a request or a notice, or until that
      * moment. Without it, or if it returns false, the waiting side rests by itself, as in
-     * syn_group_nap(). */
-    bool (*doze)(struct syn_group *group, int64_t until_ns);
+     * syn_group_nap().
+     *   waited_ns  how long it has waited already: who may miss what happens sleeps no longer than
+     *              syn_group_nap_ns() of that */
+    bool (*doze)(struct syn_group *group, int64_t until_ns, int64_t waited_ns);
 
     /* Tell a peer, as well as it goes; does not block. An earlier notice of that kind that is
      * still on its way to that peer makes this one superfluous. */
@@ -131,8 +133,9 @@ void syn_group_free(struct syn_group *group);
 
 /* For transports: a moment's rest of one who has waited that long. It yields for 50 us, then
  * sleeps for an eighth of the time waited, within 20 us to 1 ms: short waits stay short, and
- * long ones leave the processor to others. */
+ * long ones leave the processor to others. The second only tells how long; 0 is to yield. */
 void syn_group_nap(int64_t waited_ns);
+int64_t syn_group_nap_ns(int64_t waited_ns);
 
 /* Begin to send count bytes to a peer; they stay unchanged until the request is done.
  * A zero count is a message too. Sending to oneself is SYN_INVALID. */

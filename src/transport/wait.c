@@ -29,8 +29,7 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* How long to listen for an answer. Those who wait look up every millisecond at least; the rest
- * is for machines with more to do than processors. */
+/* How long to listen for an answer. Those who wait look up every few milliseconds; the rest is for machines with more to do than processors. */
 static int64_t grace_ns(const struct syn_group *group)
 {
     return least(most(group->timeout_ns / 2, 100 * MILLISECOND), 5000 * MILLISECOND);
@@ -38,15 +37,20 @@ static int64_t grace_ns(const struct syn_group *group)
 
 /* Yielding first makes small messages between cores of one machine fifty times as fast, and
  * halves their time over TCP. */
+int64_t syn_group_nap_ns(int64_t waited_ns)
+{
+    if (waited_ns < MILLISECOND / 20)
+        return 0;
+    return least(most(waited_ns / 8, MILLISECOND / 50), MILLISECOND);
+}
+
 void syn_group_nap(int64_t waited_ns)
 {
-    if (waited_ns < MILLISECOND / 20) {
+    struct timespec nap = syn_clock_timespec(syn_group_nap_ns(waited_ns));
+    if (nap.tv_nsec == 0)
         sched_yield();
-        return;
-    }
-    int64_t nap_ns = least(most(waited_ns / 8, MILLISECOND / 50), MILLISECOND);
-    struct timespec nap = syn_clock_timespec(nap_ns);
-    nanosleep(&nap, NULL);
+    else
+        nanosleep(&nap, NULL);
 }
 
 static struct syn_notice notice_of(const struct syn_group *group, enum syn_notice_kind kind,
@@ -276,7 +280,7 @@ static int64_t end_of(const struct syn_group *group, const struct syn_patience *
 
 static void rest(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
-    if (!group->type->doze || !group->type->doze(group, until_ns))
+    if (!group->type->doze || !group->type->doze(group, until_ns, waited_ns))
         syn_group_nap(waited_ns);
 }
 
@@ -298,9 +302,10 @@ static void wait_all(struct syn_group *group, struct syn_request *requests, size
         if (left < left_before)
             patience = (struct syn_patience){.moved_ns = now_ns, .quiet_ns = now_ns};
         left_before = left;
-        if (hear_all(group) == SYN_OK &&
-            suspect(group, requests, count, &patience, now_ns) == SYN_OK)
-            rest(group, end_of(group, &patience), now_ns - patience.moved_ns);
+        if (suspect(group, requests, count, &patience, now_ns) != SYN_OK)
+            return;
+        rest(group, end_of(group, &patience), now_ns - patience.moved_ns);
+        hear_all(group); /* not between test and rest: it may take in what was to end the rest */
     }
 }
 

@@ -1,0 +1,146 @@
+/* A bell that MPI's sockets ring: found by itself, believed when it has earned it, and never in the
+ * way of a process that has none. */
+#include "check.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "transport/bell.h"
+
+#define MILLISECOND INT64_C(1000000)
+
+/* Something that is watched, as MPI has its sockets. */
+struct watched {
+    int watcher;
+    int ends[2];
+};
+
+static int open_watched(void **state)
+{
+    static struct watched w;
+    struct epoll_event readable = {.events = EPOLLIN};
+    w.watcher = epoll_create1(0);
+    if (w.watcher < 0 || pipe(w.ends) || epoll_ctl(w.watcher, EPOLL_CTL_ADD, w.ends[0], &readable))
+        return -1;
+    *state = &w;
+    return 0;
+}
+
+static int close_watched(void **state)
+{
+    const struct watched *w = *state;
+    close(w->watcher);
+    close(w->ends[0]);
+    close(w->ends[1]);
+    return 0;
+}
+
+static void arrive(const struct watched *w)
+{
+    assert_int_equal(write(w->ends[1], "x", 1), 1);
+}
+
+static void take(const struct watched *w)
+{
+    char byte;
+    assert_int_equal(read(w->ends[0], &byte, 1), 1);
+}
+
+/* A message comes; the bell announces it. */
+static void announce(struct syn_bell *bell, const struct watched *w)
+{
+    arrive(w);
+    assert_true(syn_bell_await(bell, syn_clock_ns() + 10000 * MILLISECOND, MILLISECOND));
+    take(w);
+    syn_bell_learn(bell);
+}
+
+/* How long it lets sleep when nothing comes and a nap would be of a microsecond. */
+static int64_t silent_ns(struct syn_bell *bell)
+{
+    int64_t began_ns = syn_clock_ns();
+    assert_true(syn_bell_await(bell, began_ns + 10000 * MILLISECOND, 1000));
+    return syn_clock_ns() - began_ns;
+}
+
+static void one_that_announces_messages_is_believed(void **state)
+{
+    const struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    assert_int_equal(bell.count, 1);
+    for (int i = 0; i < 64; i++)
+        announce(&bell, w);
+    assert_true(silent_ns(&bell) >= MILLISECOND);
+    arrive(w); /* and rings at once although it sleeps long */
+    int64_t began_ns = syn_clock_ns();
+    assert_true(syn_bell_await(&bell, began_ns + 10000 * MILLISECOND, 1000));
+    take(w);
+    syn_bell_learn(&bell);
+    assert_int_equal(bell.trust, 64);
+}
+
+static void one_that_misses_messages_is_not(void **state)
+{
+    const struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    for (int i = 0; i < 1000; i++) {
+        for (int j = 0; j < 7; j++)
+            announce(&bell, w);
+        silent_ns(&bell); /* for a microsecond, or this test takes two seconds */
+        syn_bell_learn(&bell);
+        assert_int_equal(bell.trust, 0);
+    }
+}
+
+static void a_ring_for_nothing_is_followed_by_a_plain_nap(void **state)
+{
+    const struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    arrive(w);
+    int64_t until_ns = syn_clock_ns() + 10000 * MILLISECOND;
+    assert_true(syn_bell_await(&bell, until_ns, MILLISECOND));
+    assert_false(syn_bell_await(&bell, until_ns, MILLISECOND));
+    assert_true(syn_bell_await(&bell, until_ns, MILLISECOND));
+    take(w);
+}
+
+static void it_sleeps_no_longer_than_asked(void **state)
+{
+    const struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    for (int i = 0; i < 64; i++)
+        announce(&bell, w);
+    int64_t past_ns = syn_clock_ns() - MILLISECOND;
+    assert_false(syn_bell_await(&bell, past_ns, MILLISECOND));
+}
+
+static void without_one_nobody_sleeps_by_it(void **state)
+{
+    (void)state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    assert_int_equal(bell.count, 0);
+    assert_false(syn_bell_await(&bell, syn_clock_ns() + 10000 * MILLISECOND, MILLISECOND));
+    syn_bell_learn(&bell);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_that_announces_messages_is_believed, open_watched,
+                                        close_watched),
+        cmocka_unit_test_setup_teardown(one_that_misses_messages_is_not, open_watched,
+                                        close_watched),
+        cmocka_unit_test_setup_teardown(a_ring_for_nothing_is_followed_by_a_plain_nap, open_watched,
+                                        close_watched),
+        cmocka_unit_test_setup_teardown(it_sleeps_no_longer_than_asked, open_watched,
+                                        close_watched),
+        cmocka_unit_test(without_one_nobody_sleeps_by_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

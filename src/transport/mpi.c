@@ -35,8 +35,8 @@ enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 #define FLUSH_NS    INT64_C(200000000)
 #define FAREWELL_NS INT64_C(1000000000)
 
-/* For Open MPI; other MPIs do not read these, and what the user says goes before. Up to the one size
- * it sends over TCP without asking, heads included; pieces are smaller. By the other it has its
+/* For Open MPI; other MPIs do not read these, and what the user says goes before. Up to that size
+ * it sends over TCP without asking, heads included; pieces are smaller. And it is to have its
  * sockets watched by what makes a bell. */
 #define EVENTS      "epoll"
 #define EAGER_BYTES "524288"

@@ -29,7 +29,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* How long to listen for an answer. Those who wait look up every few milliseconds; the rest is for machines with more to do than processors. */
+/* How long to listen for an answer. Those who wait look up every few milliseconds; the rest is for
+ * machines with more to do than processors. */
 static int64_t grace_ns(const struct syn_group *group)
 {
     return least(most(group->timeout_ns / 2, 100 * MILLISECOND), 5000 * MILLISECOND);

@@ -1,5 +1,5 @@
 /* Maxima of windows and their gradient, bit for bit as plain loops find them: every size of window,
- * stride and padding that a small image allows, with equal values and values that are no numbers. */
+ * stride and padding that a small image allows, with equal values and what is not a number. */
 #include "check.h"
 
 #include <math.h>

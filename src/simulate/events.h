@@ -27,10 +27,15 @@ struct syn_event {
     enum syn_event_kind kind;
 };
 
+/* A zeroed struct has none. */
 struct syn_events {
     struct syn_event *heap;
     size_t count;
     size_t room;
+    struct syn_event *line; /* [line_room], a power of two; in order of time, from line_first on */
+    size_t line_first;
+    size_t line_count;
+    size_t line_room;
     uint64_t order;
     bool is_short_of_memory; /* an event was lost; the simulation is void */
 };

@@ -11,8 +11,7 @@
 enum syn_event_kind {
     SYN_EVENT_COMPUTED, /* `to` has its gradient */
     SYN_EVENT_POSTED,   /* `to` has selected and coded; its exchange begins */
-    SYN_EVENT_LEAVES,   /* the next message of `from`'s round may use its link */
-    SYN_EVENT_ARRIVES,  /* the head of a message is at `to`'s link */
+    SYN_EVENT_LEFT,     /* the last byte of a message should have left `from` by now */
     SYN_EVENT_DELIVERED,
     SYN_EVENT_ROUND_DONE, /* `to` has sent, received and merged all of its round */
     SYN_EVENT_SERVED      /* server `from` has worked off a push of worker `to` */
@@ -21,9 +20,9 @@ enum syn_event_kind {
 struct syn_event {
     double ms;
     uint64_t order; /* of events at the same time: first come, first served */
-    double bytes;   /* of a message */
     uint32_t from;
     uint32_t to;
+    uint32_t flow; /* that carries a message which should have left */
     enum syn_event_kind kind;
 };
 

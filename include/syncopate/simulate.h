@@ -1,6 +1,6 @@
 /* What a method would cost on a cluster that one does not have: a simulation of its messages, event
- * by event. Links queue, workers vary, servers saturate; docs/simulate.md says what is modelled and
- * how far it can be trusted.
+ * by event. Flows share links, workers vary, servers saturate; docs/simulate.md says what is
+ * modelled and how far it can be trusted.
  *
  *     struct syn_cluster cluster = {.workers = 64, .latency_ms = 0.05, .bytes_per_ms = 125000,
  *                                   .compute_ms = 90};

@@ -11,8 +11,7 @@
 enum syn_event_kind {
     SYN_EVENT_COMPUTED, /* `to` has its gradient */
     SYN_EVENT_POSTED,   /* `to` has selected and coded; its exchange begins */
-    SYN_EVENT_LEAVES,   /* the next message of `from`'s round may use its link */
-    SYN_EVENT_ARRIVES,  /* the head of a message is at `to`'s link */
+    SYN_EVENT_LEFT,     /* the last byte of a message should have left `from` by now */
     SYN_EVENT_DELIVERED,
     SYN_EVENT_ROUND_DONE, /* `to` has sent, received and merged all of its round */
     SYN_EVENT_SERVED      /* server `from` has worked off a push of worker `to` */
@@ -21,16 +20,21 @@ enum syn_event_kind {
 struct syn_event {
     double ms;
     uint64_t order; /* of events at the same time: first come, first served */
-    double bytes;   /* of a message */
     uint32_t from;
     uint32_t to;
+    uint32_t flow; /* that carries a message which should have left */
     enum syn_event_kind kind;
 };
 
+/* A zeroed struct has none. */
 struct syn_events {
     struct syn_event *heap;
     size_t count;
     size_t room;
+    struct syn_event *line; /* [line_room], a power of two; in order of time, from line_first on */
+    size_t line_first;
+    size_t line_count;
+    size_t line_room;
     uint64_t order;
     bool is_short_of_memory; /* an event was lost; the simulation is void */
 };

@@ -1,6 +1,6 @@
-/* A member plays one round after the other. Its messages of a round leave one behind the other, and
- * only the next of them is known to the clock: P workers that send to all others at once would
- * otherwise fill it with P * P events. A message may come before its receiver has got as far as
+/* A member plays one round after the other. Its messages of a round leave one behind the other, one
+ * flow at a time: P workers that send to all others at once would otherwise have P * P flows, all
+ * slow, that take as long together. A message may come before its receiver has got as far as
  * waiting for it; a balance for each pair of members keeps count. */
 #include "simulate/member.h"
 
@@ -17,25 +17,21 @@ static size_t peer_number(const struct syn_scene *scene, struct syn_peers peers,
 static void send_next(struct syn_scene *scene, size_t number, double now_ms)
 {
     struct syn_member *member = &scene->members[number];
-    struct syn_round *round = &member->round;
-    size_t to = peer_number(scene, round->send, member->sent++);
+    const struct syn_round *round = &member->round;
+    if (member->left == round->send.count)
+        return;
+    size_t to = peer_number(scene, round->send, member->left);
     member->bytes_out += round->bytes;
-    member->sent_ms =
-        syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, round->bytes);
-    if (member->sent < round->send.count)
-        syn_events_add(&scene->events, (struct syn_event){.ms = member->sent_ms,
-                                                          .kind = SYN_EVENT_LEAVES,
-                                                          .from = (uint32_t)number});
+    syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, round->bytes);
 }
 
 /* Once everything of the round has left and come. */
 static void finish_round(struct syn_scene *scene, size_t number, double now_ms)
 {
     const struct syn_member *member = &scene->members[number];
-    if (member->missing > 0 || member->sent < member->round.send.count)
+    if (member->missing > 0 || member->left < member->round.send.count)
         return;
-    double end_ms = now_ms > member->sent_ms ? now_ms : member->sent_ms;
-    syn_events_add(&scene->events, (struct syn_event){.ms = end_ms + member->round.work_ms,
+    syn_events_add(&scene->events, (struct syn_event){.ms = now_ms + member->round.work_ms,
                                                       .kind = SYN_EVENT_ROUND_DONE,
                                                       .to = (uint32_t)number});
 }
@@ -55,14 +51,12 @@ static bool begin_round(struct syn_scene *scene, size_t number, double now_ms)
     if (!scene->pattern->round(&talk, number, member->round_number, &member->round))
         return false;
     member->missing = 0;
-    member->sent = 0;
-    member->sent_ms = now_ms;
+    member->left = 0;
     for (size_t i = 0; i < member->round.receive.count; i++) {
         size_t from = peer_number(scene, member->round.receive, i);
         member->missing += --scene->balance[number * scene->count + from] < 0;
     }
-    if (member->round.send.count > 0)
-        send_next(scene, number, now_ms);
+    send_next(scene, number, now_ms);
     finish_round(scene, number, now_ms);
     return true;
 }
@@ -80,6 +74,7 @@ void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms)
 
 void syn_member_leave(struct syn_scene *scene, const struct syn_event *event)
 {
+    scene->members[event->from].left++;
     send_next(scene, event->from, event->ms);
     finish_round(scene, event->from, event->ms);
 }

@@ -12,9 +12,8 @@ struct syn_member {
     struct syn_random random;
     struct syn_round round; /* under way */
     size_t round_number;
-    size_t sent;           /* messages of the round that have left or are leaving */
+    size_t left;           /* messages of the round that have left; the next is leaving */
     size_t missing;        /* messages of the round that have not come */
-    double sent_ms;        /* when the last of the round's messages will have left */
     uint64_t exchanges;    /* ended */
     uint64_t steps;        /* gradients computed */
     double step_ms;        /* when the last of `steps` was handed over */
@@ -40,7 +39,7 @@ struct syn_scene {
 /* Begin the member's next exchange. */
 void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms);
 
-/* Deal with the events of messages: LEAVES, DELIVERED and ROUND_DONE.
+/* Deal with the events of messages: LEFT if one has indeed, DELIVERED and ROUND_DONE.
  *   has_ended  set if that was the last round of the member's exchange */
 void syn_member_leave(struct syn_scene *scene, const struct syn_event *event);
 void syn_member_deliver(struct syn_scene *scene, const struct syn_event *event);

@@ -1,44 +1,152 @@
-/* Links as queues: a message begins when the link is free, and holds it for its length. */
+/* When a flow begins or ends, those on its two links become slower or faster, and so does the time
+ * at which each will end. Telling the clock of all of these would be P * P events for P workers
+ * that send to one server. It is told of one flow for each of the two links, the next to end
+ * there, and only if it would not ask for that flow early enough anyway: if flows became slower
+ * meanwhile, it asks too early, and looks at both links again.
+ *
+ * That is enough. Whatever changes a flow's end looks at a link of it, and has the clock ask for
+ * some flow of that link before any of them ends; asking looks at both links of the flow asked
+ * for. So nobody's end passes unnoticed. */
 #include "simulate/network.h"
 
-/* Returns when the message begins to pass. */
-static double pass(struct syn_link *link, double now_ms, double length_ms)
+#include <math.h>
+
+/* The share of a message that counts as nothing. What rounding leaves of one that ends just now
+ * would otherwise be slowed down by those that begin just now, and members in step come apart. */
+#define NOTHING 1e-12
+
+static struct syn_link *link_of(const struct syn_network *network, const struct syn_flow *flow,
+                                enum syn_way way)
 {
-    double begin = now_ms > link->free_ms ? now_ms : link->free_ms;
-    link->free_ms = begin + length_ms;
-    link->busy_ms += length_ms;
-    return begin;
+    return &network->links[way][flow->host[way]];
 }
 
-double syn_network_send(struct syn_network *network, double now_ms, uint32_t from, uint32_t to,
-                        double bytes)
+static double passed_ms(const struct syn_flow *flow, double now_ms)
 {
-    struct syn_link *link = &network->out[from];
-    double begin = pass(link, now_ms, bytes / network->bytes_per_ms);
-    syn_events_add(network->events, (struct syn_event){.ms = begin + network->latency_ms,
-                                                       .kind = SYN_EVENT_ARRIVES,
-                                                       .from = from,
-                                                       .to = to,
-                                                       .bytes = bytes});
-    return link->free_ms;
+    return flow->sharers > 0 ? (now_ms - flow->since_ms) / flow->sharers : 0;
 }
 
-void syn_network_arrive(struct syn_network *network, const struct syn_event *event)
+/* Count what has left until now. */
+static void settle(struct syn_network *network, struct syn_flow *flow, double now_ms)
 {
-    struct syn_link *link = &network->in[event->to];
-    struct syn_event delivered = *event;
-    pass(link, event->ms, event->bytes / network->bytes_per_ms);
-    delivered.ms = link->free_ms;
-    delivered.kind = SYN_EVENT_DELIVERED;
-    syn_events_add(network->events, delivered);
+    double passed = passed_ms(flow, now_ms);
+    flow->left_ms -= passed;
+    flow->since_ms = now_ms;
+    for (int way = 0; way < SYN_WAYS; way++)
+        link_of(network, flow, way)->busy_ms += passed;
 }
 
-double syn_network_busiest(const struct syn_network *network)
+/* Give the flow its share, as its links are now. */
+static void share(struct syn_network *network, struct syn_flow *flow, double now_ms)
+{
+    uint32_t out = link_of(network, flow, SYN_WAY_OUT)->count;
+    uint32_t in = link_of(network, flow, SYN_WAY_IN)->count;
+    uint32_t sharers = out > in ? out : in;
+    if (sharers == flow->sharers)
+        return;
+    settle(network, flow, now_ms);
+    flow->sharers = sharers;
+    if (flow->left_ms > NOTHING * flow->length_ms)
+        flow->end_ms = now_ms + flow->left_ms * sharers;
+}
+
+/* Have the clock ask when it ends. What asks later is not heard any more. */
+static void ask_for(struct syn_network *network, uint32_t number)
+{
+    struct syn_flow *flow = &network->flows.all[number];
+    flow->asked_ms = flow->end_ms;
+    flow->asked_order = network->events->order;
+    syn_events_add(network->events, (struct syn_event){.ms = flow->end_ms,
+                                                       .kind = SYN_EVENT_LEFT,
+                                                       .from = flow->host[SYN_WAY_OUT],
+                                                       .to = flow->host[SYN_WAY_IN],
+                                                       .flow = number});
+}
+
+/* Share the link anew, and see to it that the clock asks before any of its flows ends. Of those
+ * that end together the oldest is first. */
+static void look_at(struct syn_network *network, const struct syn_link *link, enum syn_way way,
+                    double now_ms)
+{
+    struct syn_flow *all = network->flows.all;
+    uint32_t next = link->first;
+    for (uint32_t i = 0, at = link->first; i < link->count; i++, at = all[at].older[way]) {
+        share(network, &all[at], now_ms);
+        next = all[at].end_ms <= all[next].end_ms ? at : next;
+    }
+    if (link->count > 0 && all[next].asked_ms > all[next].end_ms)
+        ask_for(network, next);
+}
+
+static void look_at_both(struct syn_network *network, uint32_t from, uint32_t to, double now_ms)
+{
+    look_at(network, &network->links[SYN_WAY_OUT][from], SYN_WAY_OUT, now_ms);
+    look_at(network, &network->links[SYN_WAY_IN][to], SYN_WAY_IN, now_ms);
+}
+
+void syn_network_send(struct syn_network *network, double now_ms, uint32_t from, uint32_t to,
+                      double bytes)
+{
+    uint32_t number;
+    double length_ms = bytes / network->bytes_per_ms;
+    if (!syn_flows_open(&network->flows, &number)) {
+        network->events->is_short_of_memory = true;
+        return;
+    }
+    struct syn_flow *flow = &network->flows.all[number];
+    *flow = (struct syn_flow){.length_ms = length_ms,
+                              .left_ms = length_ms,
+                              .since_ms = now_ms,
+                              .end_ms = now_ms,
+                              .asked_ms = (double)INFINITY,
+                              .host = {from, to}};
+    for (int way = 0; way < SYN_WAYS; way++)
+        syn_flows_join(&network->flows, link_of(network, flow, way), way, number);
+    look_at_both(network, from, to, now_ms);
+}
+
+static void end(struct syn_network *network, const struct syn_event *event)
+{
+    struct syn_flow *flow = &network->flows.all[event->flow];
+    settle(network, flow, event->ms);
+    for (int way = 0; way < SYN_WAYS; way++)
+        syn_flows_part(&network->flows, link_of(network, flow, way), way, event->flow);
+    syn_flows_close(&network->flows, event->flow);
+    syn_events_add(network->events, (struct syn_event){.ms = event->ms + network->latency_ms,
+                                                       .kind = SYN_EVENT_DELIVERED,
+                                                       .from = event->from,
+                                                       .to = event->to});
+}
+
+bool syn_network_leave(struct syn_network *network, const struct syn_event *event)
+{
+    struct syn_flow *flow = &network->flows.all[event->flow];
+    if (flow->asked_order != event->order)
+        return false;
+    bool has_left = flow->end_ms <= event->ms;
+    flow->asked_ms = (double)INFINITY;
+    if (has_left)
+        end(network, event);
+    look_at_both(network, event->from, event->to, event->ms);
+    return has_left;
+}
+
+static double busy_ms(const struct syn_network *network, size_t host, enum syn_way way,
+                      double now_ms)
+{
+    const struct syn_link *link = &network->links[way][host];
+    const struct syn_flow *all = network->flows.all;
+    double sum = link->busy_ms;
+    for (uint32_t i = 0, at = link->first; i < link->count; i++, at = all[at].older[way])
+        sum += passed_ms(&all[at], now_ms);
+    return sum;
+}
+
+double syn_network_busiest(const struct syn_network *network, double now_ms)
 {
     double most = 0;
-    for (size_t i = 0; i < network->hosts; i++) {
-        most = network->out[i].busy_ms > most ? network->out[i].busy_ms : most;
-        most = network->in[i].busy_ms > most ? network->in[i].busy_ms : most;
-    }
+    for (size_t i = 0; i < network->hosts; i++)
+        for (int way = 0; way < SYN_WAYS; way++)
+            most = fmax(most, busy_ms(network, i, way, now_ms));
     return most;
 }

@@ -1,36 +1,32 @@
-/* Hosts, each behind a link of its own to one switch. What a host sends queues at its link, and so
- * does what it receives; a message takes latency and then bytes / bandwidth, the sending and the
- * receiving link being busy at once, as when a switch passes on packets while the rest of a message
- * still comes in. The switch itself is never the bottleneck. */
+/* Hosts, each behind a link of its own to one switch, which is never the bottleneck itself. A
+ * message under way is a flow: from its first byte to its last it holds its sender's way out and
+ * its receiver's way in. A link is shared equally by its flows, as TCP comes to share it, and a
+ * flow is as fast as the more crowded of its two links lets it be; what it leaves unused of the
+ * other is not handed on. The last byte is there one latency after it left. */
 #ifndef SYN_SIMULATE_NETWORK_H
 #define SYN_SIMULATE_NETWORK_H
 
 #include "simulate/events.h"
-
-/* One direction of a host's link. */
-struct syn_link {
-    double free_ms; /* when what is queued will have passed */
-    double busy_ms; /* over the simulation */
-};
+#include "simulate/flows.h"
 
 struct syn_network {
     struct syn_events *events;
     double latency_ms;
     double bytes_per_ms;
     size_t hosts;
-    struct syn_link *out; /* [hosts] */
-    struct syn_link *in;  /* [hosts] */
+    struct syn_link *links[SYN_WAYS]; /* [hosts] each */
+    struct syn_flows flows;
 };
 
-/* Queue a message at its sender's link. SYN_EVENT_ARRIVES will be there when its head has crossed.
- * Returns when its last byte has left. */
-double syn_network_send(struct syn_network *network, double now_ms, uint32_t from, uint32_t to,
-                        double bytes);
+/* Begin a message. SYN_EVENT_LEFT will tell of its end. */
+void syn_network_send(struct syn_network *network, double now_ms, uint32_t from, uint32_t to,
+                      double bytes);
 
-/* The head of a message is there: queue it at its receiver's link. SYN_EVENT_DELIVERED follows. */
-void syn_network_arrive(struct syn_network *network, const struct syn_event *event);
+/* Deal with SYN_EVENT_LEFT. True if the message has left indeed, in which case SYN_EVENT_DELIVERED
+ * follows; false if others came in its way and the clock will tell again. */
+bool syn_network_leave(struct syn_network *network, const struct syn_event *event);
 
-/* How long the busiest link was in use. */
-double syn_network_busiest(const struct syn_network *network);
+/* How long the busiest link was in use until now; half of it for twice as long counts the same. */
+double syn_network_busiest(const struct syn_network *network, double now_ms);
 
 #endif

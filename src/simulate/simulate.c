@@ -124,11 +124,22 @@ static void on_round_done(struct syn_scene *scene, const struct syn_event *event
         hand_over(scene, event->to, event->ms);
 }
 
-/* An asynchronous server works pushes off in the order of coming, each for itself. */
+/* An asynchronous server works pushes off in the order of coming, each for itself, and answers
+ * without regard to what else it is sending. */
+static bool plays_rounds(const struct syn_scene *scene, size_t member)
+{
+    return member < scene->cluster->workers || scene->traffic->timing != SYN_TIMING_ASYNC;
+}
+
+static void on_left(struct syn_scene *scene, const struct syn_event *event)
+{
+    if (syn_network_leave(&scene->network, event) && plays_rounds(scene, event->from))
+        syn_member_leave(scene, event);
+}
+
 static void on_delivered(struct syn_scene *scene, const struct syn_event *event)
 {
-    bool is_server = event->to >= scene->cluster->workers;
-    if (!is_server || scene->traffic->timing != SYN_TIMING_ASYNC) {
+    if (plays_rounds(scene, event->to)) {
         syn_member_deliver(scene, event);
         return;
     }
@@ -156,11 +167,8 @@ static void dispatch(struct syn_scene *scene, const struct syn_event *event)
     case SYN_EVENT_POSTED:
         on_posted(scene, event);
         break;
-    case SYN_EVENT_LEAVES:
-        syn_member_leave(scene, event);
-        break;
-    case SYN_EVENT_ARRIVES:
-        syn_network_arrive(&scene->network, event);
+    case SYN_EVENT_LEFT:
+        on_left(scene, event);
         break;
     case SYN_EVENT_DELIVERED:
         on_delivered(scene, event);
@@ -177,8 +185,9 @@ static void dispatch(struct syn_scene *scene, const struct syn_event *event)
 static void close_scene(struct syn_scene *scene)
 {
     syn_events_free(&scene->events);
-    free(scene->network.out);
-    free(scene->network.in);
+    syn_flows_free(&scene->network.flows);
+    for (int way = 0; way < SYN_WAYS; way++)
+        free(scene->network.links[way]);
     free(scene->members);
     free(scene->balance);
 }
@@ -195,8 +204,8 @@ static enum syn_status open_scene(struct syn_scene *scene)
                                           .hosts = count};
     SYN_TRY(syn_allocate(count, sizeof *scene->members, &scene->members));
     SYN_TRY(syn_allocate(count * count, sizeof *scene->balance, &scene->balance));
-    SYN_TRY(syn_allocate(count, sizeof *scene->network.out, &scene->network.out));
-    SYN_TRY(syn_allocate(count, sizeof *scene->network.in, &scene->network.in));
+    for (int way = 0; way < SYN_WAYS; way++)
+        SYN_TRY(syn_allocate(count, sizeof(struct syn_link), &scene->network.links[way]));
     for (size_t i = 0; i < count; i++)
         syn_random_start(&scene->members[i].random, cluster->seed, i);
     for (size_t i = 0; i < cluster->workers; i++)
@@ -272,12 +281,12 @@ enum syn_status syn_simulate(const struct syn_cluster *cluster, const struct syn
         uint64_t before = round_up(settling_steps(cluster), every);
         double begin_ms = run_until(&scene, before * cluster->workers, &made);
         struct standing begin = standing_of(&scene);
-        double begin_busy_ms = syn_network_busiest(&scene.network);
+        double begin_busy_ms = syn_network_busiest(&scene.network, begin_ms);
         uint64_t total = made + measured * cluster->workers;
         double end_ms = run_until(&scene, total, &made);
         struct standing end = standing_of(&scene);
         double step_ms = (end.ms - begin.ms) / (end.steps - begin.steps);
-        double busy_ms = syn_network_busiest(&scene.network) - begin_busy_ms;
+        double busy_ms = syn_network_busiest(&scene.network, end_ms) - begin_busy_ms;
         *result = (struct syn_simulation){
             .step_ms = step_ms,
             .efficiency = step_ms > 0 ? cluster->compute_ms / step_ms : 1,

@@ -17,6 +17,9 @@ static const struct syn_setting rows[] = {
         "how many: 8, or 4,6,8, or 4..1024, doubling from one to the other"),
     ROW(TEXT, latency, "50us", 0, 0, NULL, "of a message from one host to another: 50us, 0.4ms"),
     ROW(TEXT, bandwidth, "1gbit", 0, 0, NULL, "of each host's link, each way: 100mbit, 1gbit"),
+    ROW(TEXT, burst, "0ms", 0, 0, NULL,
+        "what a link saves up in a pause and lets pass at once, in time at its rate; bench/lab: "
+        "8ms"),
     ROW(TEXT, compute, "100ms", 0, 0, NULL, "forward, backward and update of one step: 92ms, 1.5s"),
     ROW(REAL, jitter, "0", 0, 10, NULL,
         "how compute times vary, as a share: their standard deviation"),
@@ -226,6 +229,8 @@ static enum syn_status read_cluster(struct simulate_request *request)
         status = read_quantity("latency", options->latency, times, &cluster->latency_ms);
     if (status == SYN_OK)
         status = read_quantity("bandwidth", options->bandwidth, rates, &cluster->bytes_per_ms);
+    if (status == SYN_OK)
+        status = read_quantity("burst", options->burst, times, &cluster->burst_ms);
     if (status == SYN_OK)
         status = read_quantity("compute", options->compute, times, &cluster->compute_ms);
     return status;

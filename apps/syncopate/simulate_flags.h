@@ -13,6 +13,7 @@ struct simulate_options {
     char workers[SYN_TEXT_BYTES];
     char latency[SYN_TEXT_BYTES];
     char bandwidth[SYN_TEXT_BYTES];
+    char burst[SYN_TEXT_BYTES];
     char compute[SYN_TEXT_BYTES];
     double jitter;
     uint64_t params;

@@ -171,20 +171,25 @@ static enum syn_status hear(struct syn_run *run)
     return SYN_OK;
 }
 
+static bool is_due(const struct syn_run *run, uint64_t every)
+{
+    return run->step == run->steps || run->step % every == 0;
+}
+
+/* Asynchronous workers are not to wait for one another; so they ask when they meet anyway. */
 static enum syn_status ask_to_stop(struct syn_run *run)
 {
+    bool is_async = syn_train_is_async(&run->options);
     if (run->options.workers == 1) {
         run->stopped = run->wants_stop;
         return SYN_OK;
     }
     if (run->is_asking)
         return hear(run);
-    return run->step >= run->ask_at ? ask(run) : SYN_OK;
-}
-
-static bool is_due(const struct syn_run *run, uint64_t every)
-{
-    return run->step == run->steps || run->step % every == 0;
+    if (is_async ? !is_due(run, run->options.log_every) : run->step < run->ask_at)
+        return SYN_OK;
+    SYN_TRY(ask(run));
+    return is_async ? hear(run) : SYN_OK;
 }
 
 /* An evaluation may be due after every epoch, which steps count only as long as the number of

@@ -27,10 +27,11 @@ struct syn_cluster {
     size_t servers;      /* parameter servers on hosts of their own; 0 for none */
     double latency_ms;   /* of a message of no bytes, from one host to another */
     double bytes_per_ms; /* of each host's link, each way */
-    double compute_ms;   /* forward, backward and update of one worker; the mean */
-    double jitter;       /* standard deviation of that from step to step, as a share of it */
-    uint64_t seed;       /* of the jitter */
-    uint64_t steps;      /* to take the mean of, after as many as are needed to settle; 0: some */
+    double burst_ms; /* what a link saves up in a pause to let pass at once, in time at its rate */
+    double compute_ms; /* forward, backward and update of one worker; the mean */
+    double jitter;     /* standard deviation of that from step to step, as a share of it */
+    uint64_t seed;     /* of the jitter */
+    uint64_t steps;    /* to take the mean of, after as many as are needed to settle; 0: some */
 };
 
 enum syn_timing {

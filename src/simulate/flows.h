@@ -28,7 +28,10 @@ struct syn_flow {
 struct syn_link {
     uint32_t first; /* of its flows, the one that began last */
     uint32_t count;
-    double busy_ms; /* over the simulation, with what was in use of it as a share */
+    double busy_ms;     /* over the simulation, with what was in use of it as a share */
+    double saved_ms;    /* what may pass at once, as time at its rate */
+    double saved_at_ms; /* when that was reckoned, and busy_ms then */
+    double saved_busy_ms;
 };
 
 /* A zeroed struct has no flows. They are known by number: growing moves them. */

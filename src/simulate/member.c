@@ -1,6 +1,6 @@
-/* A member plays one round after the other. Its messages of a round leave one behind the other, one
- * flow at a time: P workers that send to all others at once would otherwise have P * P flows, all
- * slow, that take as long together. A message may come before its receiver has got as far as
+/* A member plays one round after the other. Unless the round says otherwise, its messages leave one
+ * behind the other, one flow at a time: P workers that send to all others at once would otherwise
+ * have P * P flows, all slow, that take as long together. A message may come before its receiver has got as far as
  * waiting for it; a balance for each pair of members keeps count. */
 #include "simulate/member.h"
 
@@ -14,13 +14,14 @@ static size_t peer_number(const struct syn_scene *scene, struct syn_peers peers,
     return peer;
 }
 
-static void send_next(struct syn_scene *scene, size_t number, double now_ms)
+/* Message number i of the round, if there is one. */
+static void send(struct syn_scene *scene, size_t number, size_t i, double now_ms)
 {
     struct syn_member *member = &scene->members[number];
     const struct syn_round *round = &member->round;
-    if (member->left == round->send.count)
+    if (i >= round->send.count)
         return;
-    size_t to = peer_number(scene, round->send, member->left);
+    size_t to = peer_number(scene, round->send, i);
     member->bytes_out += round->bytes;
     syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, round->bytes);
 }
@@ -56,7 +57,9 @@ static bool begin_round(struct syn_scene *scene, size_t number, double now_ms)
         size_t from = peer_number(scene, member->round.receive, i);
         member->missing += --scene->balance[number * scene->count + from] < 0;
     }
-    send_next(scene, number, now_ms);
+    size_t first = member->round.sends_at_once ? member->round.send.count : 1;
+    for (size_t i = 0; i < first; i++)
+        send(scene, number, i, now_ms);
     finish_round(scene, number, now_ms);
     return true;
 }
@@ -74,8 +77,10 @@ void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms)
 
 void syn_member_leave(struct syn_scene *scene, const struct syn_event *event)
 {
-    scene->members[event->from].left++;
-    send_next(scene, event->from, event->ms);
+    struct syn_member *member = &scene->members[event->from];
+    member->left++;
+    if (!member->round.sends_at_once)
+        send(scene, event->from, member->left, event->ms);
     finish_round(scene, event->from, event->ms);
 }
 

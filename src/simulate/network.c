@@ -84,11 +84,50 @@ static void look_at_both(struct syn_network *network, uint32_t from, uint32_t to
     look_at(network, &network->links[SYN_WAY_IN][to], SYN_WAY_IN, now_ms);
 }
 
+static double busy_ms(const struct syn_network *network, size_t host, enum syn_way way,
+                      double now_ms)
+{
+    const struct syn_link *link = &network->links[way][host];
+    const struct syn_flow *all = network->flows.all;
+    double sum = link->busy_ms;
+    for (uint32_t i = 0, at = link->first; i < link->count; i++, at = all[at].older[way])
+        sum += passed_ms(&all[at], now_ms);
+    return sum;
+}
+
+/* What a link has saved up by now: what was not in use of it, until the bucket is full. */
+static struct syn_link *save_up(struct syn_network *network, uint32_t host, enum syn_way way,
+                                double now_ms)
+{
+    struct syn_link *link = &network->links[way][host];
+    double busy = busy_ms(network, host, way, now_ms);
+    double pause_ms = now_ms - link->saved_at_ms - (busy - link->saved_busy_ms);
+    link->saved_ms = fmin(network->burst_ms, link->saved_ms + pause_ms);
+    link->saved_at_ms = now_ms;
+    link->saved_busy_ms = busy;
+    return link;
+}
+
+/* How much of a message passes at once. */
+static double pass_at_once(struct syn_network *network, uint32_t from, uint32_t to,
+                           double length_ms, double now_ms)
+{
+    if (network->burst_ms == 0)
+        return 0;
+    struct syn_link *out = save_up(network, from, SYN_WAY_OUT, now_ms);
+    struct syn_link *in = save_up(network, to, SYN_WAY_IN, now_ms);
+    double passes_ms = fmin(length_ms, fmin(out->saved_ms, in->saved_ms));
+    out->saved_ms -= passes_ms;
+    in->saved_ms -= passes_ms;
+    return passes_ms;
+}
+
 void syn_network_send(struct syn_network *network, double now_ms, uint32_t from, uint32_t to,
                       double bytes)
 {
     uint32_t number;
     double length_ms = bytes / network->bytes_per_ms;
+    length_ms -= pass_at_once(network, from, to, length_ms, now_ms);
     if (!syn_flows_open(&network->flows, &number)) {
         network->events->is_short_of_memory = true;
         return;
@@ -129,17 +168,6 @@ bool syn_network_leave(struct syn_network *network, const struct syn_event *even
         end(network, event);
     look_at_both(network, event->from, event->to, event->ms);
     return has_left;
-}
-
-static double busy_ms(const struct syn_network *network, size_t host, enum syn_way way,
-                      double now_ms)
-{
-    const struct syn_link *link = &network->links[way][host];
-    const struct syn_flow *all = network->flows.all;
-    double sum = link->busy_ms;
-    for (uint32_t i = 0, at = link->first; i < link->count; i++, at = all[at].older[way])
-        sum += passed_ms(&all[at], now_ms);
-    return sum;
 }
 
 double syn_network_busiest(const struct syn_network *network, double now_ms)

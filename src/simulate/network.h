@@ -2,7 +2,10 @@
  * message under way is a flow: from its first byte to its last it holds its sender's way out and
  * its receiver's way in. A link is shared equally by its flows, as TCP comes to share it, and a
  * flow is as fast as the more crowded of its two links lets it be; what it leaves unused of the
- * other is not handed on. The last byte is there one latency after it left. */
+ * other is not handed on. The last byte is there one latency after it left.
+ *
+ * A link that is kept to its rate by a bucket of tokens, as tc's tbf and many providers do, saves up
+ * in pauses: so much of the next message passes at once. */
 #ifndef SYN_SIMULATE_NETWORK_H
 #define SYN_SIMULATE_NETWORK_H
 
@@ -13,6 +16,7 @@ struct syn_network {
     struct syn_events *events;
     double latency_ms;
     double bytes_per_ms;
+    double burst_ms; /* the most that a link saves up, as time at its rate */
     size_t hosts;
     struct syn_link *links[SYN_WAYS]; /* [hosts] each */
     struct syn_flows flows;

@@ -29,8 +29,9 @@ struct syn_peers {
 struct syn_round {
     struct syn_peers send;
     struct syn_peers receive;
-    double bytes;   /* of each message sent */
-    double work_ms; /* when all have come */
+    double bytes;       /* of each message sent */
+    double work_ms;     /* when all have come */
+    bool sends_at_once; /* and so all end together; otherwise one behind the other */
 };
 
 struct syn_pattern_type {

@@ -1,6 +1,6 @@
 /* Parameter servers: each holds a shard. Every worker pushes a part to each of them, beginning with
  * another one than its neighbour, so that none is flooded; a server that has heard all adds them
- * up, and answers all if the result is wanted. */
+ * up, and answers all at once if the result is wanted. */
 #include "simulate/pattern.h"
 
 static bool server_round(const struct syn_talk *talk, size_t number, struct syn_round *round)
@@ -13,6 +13,7 @@ static bool server_round(const struct syn_talk *talk, size_t number, struct syn_
         return true;
     }
     round->send = workers;
+    round->sends_at_once = true;
     round->bytes = talk->pull_bytes / servers;
     return number == 1 && talk->pulls;
 }

@@ -26,9 +26,11 @@ static enum syn_status check_cluster(const struct syn_cluster *cluster)
     if (cluster->workers < 1 || cluster->workers > MOST_MEMBERS || cluster->servers > MOST_MEMBERS)
         return syn_fail(SYN_INVALID, "cannot simulate %zu workers and %zu servers; at most %d each",
                         cluster->workers, cluster->servers, MOST_MEMBERS);
-    if (!is_length(cluster->latency_ms) || !is_length(cluster->compute_ms))
-        return syn_fail(SYN_INVALID, "latency %g ms, compute %g ms; expected numbers from 0 on",
-                        cluster->latency_ms, cluster->compute_ms);
+    if (!is_length(cluster->latency_ms) || !is_length(cluster->compute_ms) ||
+        !is_length(cluster->burst_ms))
+        return syn_fail(SYN_INVALID,
+                        "latency %g ms, compute %g ms, burst %g ms; expected numbers from 0 on",
+                        cluster->latency_ms, cluster->compute_ms, cluster->burst_ms);
     if (!(cluster->bytes_per_ms > 0))
         return syn_fail(SYN_INVALID, "bandwidth %g bytes a ms; expected more than 0",
                         cluster->bytes_per_ms);
@@ -201,6 +203,7 @@ static enum syn_status open_scene(struct syn_scene *scene)
     scene->network = (struct syn_network){.events = &scene->events,
                                           .latency_ms = cluster->latency_ms,
                                           .bytes_per_ms = cluster->bytes_per_ms,
+                                          .burst_ms = cluster->burst_ms,
                                           .hosts = count};
     SYN_TRY(syn_allocate(count, sizeof *scene->members, &scene->members));
     SYN_TRY(syn_allocate(count * count, sizeof *scene->balance, &scene->balance));

@@ -22,6 +22,8 @@ struct message {
     double delivered_ms; /* set by play() */
 };
 
+static double burst_ms; /* of all links */
+
 struct stage {
     struct syn_events events;
     struct syn_network network;
@@ -37,6 +39,7 @@ static void set_up(struct stage *stage)
     stage->network = (struct syn_network){.events = &stage->events,
                                           .latency_ms = LATENCY_MS,
                                           .bytes_per_ms = RATE,
+                                          .burst_ms = burst_ms,
                                           .hosts = HOSTS,
                                           .links = {stage->out, stage->in}};
 }
@@ -246,6 +249,21 @@ static void the_clock_asks_a_few_times_for_each_flow(void **state)
         fail_msg("asked %zu times for %d flows", asked, HOSTS - 1);
 }
 
+/* In turn: the bucket is full after 8 ms of the first 10; empty at once again; filled by half. The
+ * fourth has a sender that rested and a receiver that has half a bucket left. */
+static void a_link_that_rested_lets_a_burst_pass(void **state)
+{
+    (void)state;
+    burst_ms = 8;
+    struct message messages[] = {{10, 0, 1, 20000, 22, 0},
+                                 {22, 1, 2, 3000, 22, 0},
+                                 {26, 0, 3, 20000, 42, 0},
+                                 {42, 4, 3, 5000, 43, 0}};
+    play(messages, 4, NULL);
+    burst_ms = 0;
+    assert_expected(messages, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_flow_that_comes_half_way_shares_the_rest),
         cmocka_unit_test(a_flow_is_limited_by_the_more_crowded_end),
         cmocka_unit_test(a_link_is_in_use_by_its_share),
+        cmocka_unit_test(a_link_that_rested_lets_a_burst_pass),
         cmocka_unit_test(many_flows_end_when_plain_arithmetic_says),
         cmocka_unit_test(the_clock_asks_a_few_times_for_each_flow),
     };

@@ -123,17 +123,17 @@ static void gtopk_tree_ends_with_odd_numbers_of_workers(void **state)
     }
 }
 
-/* The last of P workers hears from each server when the others have; then it computes and pushes,
- * as the others have done meanwhile. */
-static void servers_answer_one_worker_after_the_other(void **state)
+/* All workers push at once, all are answered at once: the servers' links are used one way at a
+ * time. */
+static void servers_hear_all_workers_and_then_answer_all(void **state)
 {
     (void)state;
     const size_t servers[] = {1, 2, 4};
     for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++) {
-        double others = 7 * 4000 / (double)servers[i] / RATE;
+        double all_ms = 8 * 4000 / (double)servers[i] / RATE;
         assert_near(
             step_ms(cluster_of(8, servers[i]), traffic_of("servers", SYN_TIMING_SYNC, 4000)),
-            COMPUTE_MS + 2 * (LATENCY_MS + 4000 / RATE) + others);
+            COMPUTE_MS + 2 * (LATENCY_MS + all_ms));
     }
 }
 
@@ -350,6 +350,9 @@ static void nonsense_is_refused(void **state)
     cluster.compute_ms = (double)NAN;
     assert_status(SYN_INVALID, syn_simulate(&cluster, &ring, &result));
     cluster = good;
+    cluster.burst_ms = -1;
+    assert_status(SYN_INVALID, syn_simulate(&cluster, &ring, &result));
+    cluster = good;
     cluster.jitter = -1;
     assert_status(SYN_INVALID, syn_simulate(&cluster, &ring, &result));
     bad.pattern = "star";
@@ -373,7 +376,7 @@ int main(void)
         cmocka_unit_test(gtopk_takes_about_two_hops_more_for_other_numbers),
         cmocka_unit_test(gtopk_tree_goes_up_and_down),
         cmocka_unit_test(gtopk_tree_ends_with_odd_numbers_of_workers),
-        cmocka_unit_test(servers_answer_one_worker_after_the_other),
+        cmocka_unit_test(servers_hear_all_workers_and_then_answer_all),
         cmocka_unit_test(selection_and_merging_add_to_a_synchronous_step),
         cmocka_unit_test(a_delayed_exchange_hides_behind_computing_if_it_is_shorter),
         cmocka_unit_test(seldom_pulls_save_their_share_of_the_traffic),

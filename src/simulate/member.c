@@ -1,7 +1,7 @@
 /* A member plays one round after the other. Unless the round says otherwise, its messages leave one
  * behind the other, one flow at a time: P workers that send to all others at once would otherwise
- * have P * P flows, all slow, that take as long together. A message may come before its receiver has got as far as
- * waiting for it; a balance for each pair of members keeps count. */
+ * have P * P flows, all slow, that take as long together. A message may come before its receiver
+ * has got as far as waiting for it; a balance for each pair of members keeps count. */
 #include "simulate/member.h"
 
 static size_t peer_number(const struct syn_scene *scene, struct syn_peers peers, size_t i)

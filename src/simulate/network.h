@@ -4,8 +4,8 @@
  * flow is as fast as the more crowded of its two links lets it be; what it leaves unused of the
  * other is not handed on. The last byte is there one latency after it left.
  *
- * A link that is kept to its rate by a bucket of tokens, as tc's tbf and many providers do, saves up
- * in pauses: so much of the next message passes at once. */
+ * A link that is kept to its rate by a bucket of tokens, as tc's tbf and many providers do, saves
+ * up in pauses: so much of the next message passes at once. */
 #ifndef SYN_SIMULATE_NETWORK_H
 #define SYN_SIMULATE_NETWORK_H
 

@@ -43,4 +43,10 @@ SYN_INLINE lanes lanes_relu(lanes x)
     return (lanes)((lane_bits)x & ~(x < 0.0f));
 }
 
+/* All bits of a lane set where it is not a number. */
+SYN_INLINE lane_bits lanes_nan(lanes x)
+{
+    return ((lane_bits)x & 0x7fffffff) > 0x7f800000;
+}
+
 #endif

@@ -53,7 +53,7 @@ SYN_INLINE void take(const struct window *w, const size_t kernel, const size_t w
         const float *from = first;
         for (size_t c = w->columns.first; c < w->columns.end; c++, from += LANES) {
             lanes value = lanes_load(from);
-            lane_bits better = (value > most) | (value != value);
+            lane_bits better = (value > most) | lanes_nan(value);
             tap = (int32_t)(r * kernel + c);
             most = (lanes)(((lane_bits)value & better) | ((lane_bits)most & ~better));
             which = (tap & better) | (which & ~better);

@@ -32,7 +32,7 @@ static void settle(struct syn_network *network, struct syn_flow *flow, double no
     double passed = passed_ms(flow, now_ms);
     flow->left_ms -= passed;
     flow->since_ms = now_ms;
-    for (int way = 0; way < SYN_WAYS; way++)
+    for (enum syn_way way = 0; way < SYN_WAYS; way++)
         link_of(network, flow, way)->busy_ms += passed;
 }
 
@@ -139,7 +139,7 @@ void syn_network_send(struct syn_network *network, double now_ms, uint32_t from,
                               .end_ms = now_ms,
                               .asked_ms = (double)INFINITY,
                               .host = {from, to}};
-    for (int way = 0; way < SYN_WAYS; way++)
+    for (enum syn_way way = 0; way < SYN_WAYS; way++)
         syn_flows_join(&network->flows, link_of(network, flow, way), way, number);
     look_at_both(network, from, to, now_ms);
 }
@@ -148,7 +148,7 @@ static void end(struct syn_network *network, const struct syn_event *event)
 {
     struct syn_flow *flow = &network->flows.all[event->flow];
     settle(network, flow, event->ms);
-    for (int way = 0; way < SYN_WAYS; way++)
+    for (enum syn_way way = 0; way < SYN_WAYS; way++)
         syn_flows_part(&network->flows, link_of(network, flow, way), way, event->flow);
     syn_flows_close(&network->flows, event->flow);
     syn_events_add(network->events, (struct syn_event){.ms = event->ms + network->latency_ms,
@@ -174,7 +174,7 @@ double syn_network_busiest(const struct syn_network *network, double now_ms)
 {
     double most = 0;
     for (size_t i = 0; i < network->hosts; i++)
-        for (int way = 0; way < SYN_WAYS; way++)
+        for (enum syn_way way = 0; way < SYN_WAYS; way++)
             most = fmax(most, busy_ms(network, i, way, now_ms));
     return most;
 }

@@ -188,7 +188,7 @@ static void close_scene(struct syn_scene *scene)
 {
     syn_events_free(&scene->events);
     syn_flows_free(&scene->network.flows);
-    for (int way = 0; way < SYN_WAYS; way++)
+    for (enum syn_way way = 0; way < SYN_WAYS; way++)
         free(scene->network.links[way]);
     free(scene->members);
     free(scene->balance);
@@ -207,7 +207,7 @@ static enum syn_status open_scene(struct syn_scene *scene)
                                           .hosts = count};
     SYN_TRY(syn_allocate(count, sizeof *scene->members, &scene->members));
     SYN_TRY(syn_allocate(count * count, sizeof *scene->balance, &scene->balance));
-    for (int way = 0; way < SYN_WAYS; way++)
+    for (enum syn_way way = 0; way < SYN_WAYS; way++)
         SYN_TRY(syn_allocate(count, sizeof(struct syn_link), &scene->network.links[way]));
     for (size_t i = 0; i < count; i++)
         syn_random_start(&scene->members[i].random, cluster->seed, i);

@@ -3,6 +3,7 @@
 A comparison is a list of jobs. Each is run once: what it gave is added to a file at once, one JSON object a line, and a
 job that the file has is not run again, so that work which was interrupted goes on where it was.
 """
+import argparse
 import json
 import os
 import shutil
@@ -17,6 +18,13 @@ LAB = os.path.join(HERE, "lab")
 COMMAND = os.path.join(HERE, "..", "build", "syncopate")
 POLL_SECONDS = 0.5
 SPLIT = ("compute_ms", "update_ms", "select_ms", "encode_ms", "exchange_ms", "wait_ms")
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage that --help shows."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def say(text):

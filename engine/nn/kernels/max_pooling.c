@@ -37,6 +37,13 @@ SYN_INLINE struct window window_of(const struct max_pooling_shape *s, size_t row
     return w;
 }
 
+/* A window that is all inside. Of a usual size, written as a constant, it becomes code without
+ * loops. */
+SYN_INLINE struct window whole(size_t at, const size_t kernel)
+{
+    return (struct window){{0, kernel}, {0, kernel}, at};
+}
+
 SYN_INLINE bool is_whole(const struct window *w, size_t kernel)
 {
     return w->rows.end - w->rows.first == kernel && w->columns.end - w->columns.first == kernel;
@@ -79,12 +86,6 @@ SYN_INLINE void give(const struct window *w, const size_t kernel, const size_t w
     }
 }
 
-/* The windows inside the image of the usual sizes become code without loops. */
-#define WHOLE(size)                                                                                \
-    {                                                                                              \
-        {0, size}, {0, size}, w.at                                                                 \
-    }
-
 static void forward(const struct max_pooling_shape *s, const float *x, float *y, uint16_t *chosen,
                     size_t planes)
 {
@@ -92,8 +93,8 @@ static void forward(const struct max_pooling_shape *s, const float *x, float *y,
         for (size_t row = 0; row < s->out_height; row++)
             for (size_t column = 0; column < s->out_width; column++) {
                 const struct window w = window_of(s, row, column);
-                const struct window two = WHOLE(2);
-                const struct window three = WHOLE(3);
+                const struct window two = whole(w.at, 2);
+                const struct window three = whole(w.at, 3);
                 if (s->kernel == 2 && is_whole(&w, 2))
                     take(&two, 2, s->width, x, y, chosen);
                 else if (s->kernel == 3 && is_whole(&w, 3))
@@ -114,8 +115,8 @@ static void gradient(const struct max_pooling_shape *s, const float *dy, const u
         for (size_t row = 0; row < s->out_height; row++)
             for (size_t column = 0; column < s->out_width; column++) {
                 const struct window w = window_of(s, row, column);
-                const struct window two = WHOLE(2);
-                const struct window three = WHOLE(3);
+                const struct window two = whole(w.at, 2);
+                const struct window three = whole(w.at, 3);
                 lane_places places;
                 memcpy(&places, chosen, sizeof places);
                 lane_bits which = __builtin_convertvector(places, lane_bits);

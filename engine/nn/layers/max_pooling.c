@@ -1,6 +1,6 @@
 /* Maxima of windows (kernels/max_pooling.c). Which value each took is kept, so that neither input
- * nor output is needed for the gradient. oneDNN 2.6 takes six to eight times as long where the
- * channels do not fill its blocks, which was nearly half of a step of LeNet. */
+ * nor output is needed for the gradient. oneDNN 2.6 takes nine times as long where the channels do
+ * not fill its blocks: 18.8 ms for 2.0, of 41 for a step of LeNet with 128 images. */
 #include "engine/nn/layers/pooling.h"
 #include "engine/nn/parallel.h"
 

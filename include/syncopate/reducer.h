@@ -68,7 +68,8 @@ struct syn_ticket {
 
 /* Begin to merge this step's gradient with every other worker's, and return; syn_reducer_wait()
  * delivers.
- *   gradient  [layout size], read until wait returns; the caller must not touch it before
+ *   gradient  [layout size], read until wait returns, or syn_reducer_close() if nobody waits; the
+ *             caller must not touch it before
  *   step      NULL: as the options say
  *   ticket    set on success only
  * Collective: every worker calls it in the same order. One thread at a time. Does not wait for

@@ -191,11 +191,13 @@ static void a_worker_that_stops_is_named_by_all_others(void **state)
     }
 }
 
-/* The odd worker closes when only the last of its tensors is ready. */
+/* The odd worker closes when only the last of its tensors is ready. Its gradient outlives this
+ * function, for the stage closes the reducer behind it, and until then peers may still read it. */
 static void close_in_the_middle(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
+    static float gradients[TEAM_MOST][SIZE];
+    float *gradient = gradients[rank];
     struct syn_ticket ticket;
-    float gradient[SIZE];
     float sum[SIZE];
     scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
     if (rank == stage->odd_one) {

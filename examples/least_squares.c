@@ -106,7 +106,6 @@ static enum syn_status train(struct worker *worker)
     syn_reducer_defaults(&options);
     enum syn_status status = syn_recipe_apply(worker->recipe, &options);
     options.density = 0.001; /* a thousand of the million weights in a step */
-    options.residual_momentum = 0;
     options.threshold = 0.1; /* where strom's tau begins; it steers itself from there */
     if (status == SYN_OK)
         status = syn_reducer_open(worker->group, worker->layout, &options, &reducer);

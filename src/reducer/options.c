@@ -90,6 +90,9 @@ enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
         syn_select_find(options->select)->is_dense && syn_value_find(options->values)->is_exact;
     if (strcmp(options->residual, "auto") == 0)
         options->residual = sends_all ? "none" : "feedback";
+    /* Without momentum there is no velocity to keep, and it delivers what feedback delivers. */
+    if (strcmp(options->residual, "corrected") == 0 && options->residual_momentum == 0)
+        options->residual = "feedback";
     return SYN_OK;
 }
 

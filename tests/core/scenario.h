@@ -9,7 +9,7 @@
 #include <syncopate/reducer.h>
 
 /* Kinds of gradients. */
-enum gradients { RANDOM, ZEROS, EQUAL, TINY_INTEGERS, GRADIENTS };
+enum gradients { RANDOM, ZEROS, EQUAL, TINY_INTEGERS, CONSTANT, GRADIENTS };
 
 struct scenario {
     const char *name;

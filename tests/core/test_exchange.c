@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <syncopate/recipe.h>
+
 #include "scenario.h"
 #include "team.h"
 
@@ -84,6 +86,25 @@ static void nothing_is_lost_and_all_workers_have_the_same_bits(void **state)
                          lost);
             free_play(&play, workers);
         }
+}
+
+/* With nothing but the recipe's name: what nobody asked for, such as momentum, is not there. */
+static void every_recipe_delivers_what_was_handed_over_in_the_long_run(void **state)
+{
+    (void)state;
+    for (size_t r = 0; syn_recipe_name(r); r++) {
+        struct scenario scenario = {.name = syn_recipe_name(r),
+                                    .recipe = syn_recipe_name(r),
+                                    .settings = {{"density", "0.05"}},
+                                    .gradients = CONSTANT,
+                                    .steps = 200};
+        struct play play = {.scenario = &scenario};
+        run_play(&play, 3);
+        double lost = share_lost(&play, 3);
+        if (!(lost < 1e-5))
+            fail_msg("%s: %g of what was handed over is missing or too much", scenario.name, lost);
+        free_play(&play, 3);
+    }
 }
 
 static void one_dense_step_is_the_sum(void **state)
@@ -175,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost_and_all_workers_have_the_same_bits),
+        cmocka_unit_test(every_recipe_delivers_what_was_handed_over_in_the_long_run),
         cmocka_unit_test(one_dense_step_is_the_sum),
         cmocka_unit_test(the_published_putback_loses_gradient),
         cmocka_unit_test(the_ring_sends_no_more_than_it_must),

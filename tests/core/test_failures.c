@@ -155,7 +155,6 @@ static void a_residual_beyond_the_range_of_floats_is_named(void **state)
     for (int r = 1; r < 3; r++) {
         struct stage stage = stage_for(recipes[r]);
         stage.options.density = 0;
-        stage.options.residual_momentum = 0;
         stage_play(&stage, 1, 20000, wait_until_infinity);
         assert_true(stage.holds[0]);
         assert_int_equal(stage.got[0], SYN_NONFINITE);

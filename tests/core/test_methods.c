@@ -36,6 +36,7 @@ static void corrected_momentum_follows_its_formula(void **state)
 {
     (void)state;
     struct stage stage = stage_for("gtopk");
+    stage.options.residual_momentum = 0.9;
     stage_play(&stage, 1, 2000, follow_corrected);
     assert_true(stage.holds[0]);
 }

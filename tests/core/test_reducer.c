@@ -79,7 +79,6 @@ static void steps_may_overlap_up_to_the_depth(void **state)
         for (int t = 0; t < 2; t++) {
             struct stage stage = stage_for(recipes[r]);
             stage.options.depth = 3;
-            stage.options.residual_momentum = 0;
             stage_play(&stage, teams[t], 20000, overlap_steps);
             double missing = -stage.applied[0];
             for (size_t w = 0; w < teams[t]; w++) {
@@ -286,6 +285,7 @@ static void what_cannot_be_combined_is_refused_with_the_reason(void **state)
         struct syn_reducer_options options;
         syn_reducer_defaults(&options);
         assert_ok(syn_recipe_apply(cases[i].recipe, &options));
+        options.residual_momentum = 0.9;
         assert_ok(syn_reducer_check(&options));
         assert_ok(syn_settings_set(&syn_reducer_settings, &options, cases[i].name, cases[i].value));
         assert_status(SYN_INVALID, syn_reducer_check(&options));

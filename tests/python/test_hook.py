@@ -40,8 +40,6 @@ def reference(algo, workers, steps, given=None, **options):
     names = {name: p.shape for name, p in reversed(list(Terms().named_parameters()))}
     layout = Layout((name, shape.numel()) for name, shape in names.items())
     chosen = ReducerOptions(algo)
-    if chosen.as_dict()["residual"] == "corrected":
-        chosen.set("residual", "feedback")
     chosen.set_all(options)
     results = [[] for _ in range(workers)]
 

@@ -315,8 +315,6 @@ def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float 
         raise OptionError(f"{algo} delays the weights, which a gradient hook cannot do; use "
                           f'syncopate.torch.Optimizer(model, algo="{algo}")')
     chosen = ReducerOptions(algo)
-    if chosen.as_dict()["residual"] == "corrected":
-        chosen.set("residual", "feedback")
     if momentum is not None:
         options = {"residual": "corrected", "residual_momentum": momentum, **options}
     if density is not None:

@@ -75,6 +75,7 @@ struct syn_reducer {
     struct slot *slots; /* [depth] a ring over ticket numbers */
     uint64_t begun;     /* steps begun so far; ticket numbers are below it */
     uint64_t waited;    /* steps delivered or dropped so far */
+    bool can_drop;      /* the step that was waited for last can be taken back */
     bool is_filling;    /* the last step begun still waits for tensors */
     size_t next_bucket; /* of the filling step, the next to leave */
     size_t *missing;    /* [bucket_count] tensors not ready yet */

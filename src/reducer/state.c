@@ -135,6 +135,7 @@ enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes,
     SYN_TRY(check_bytes(reducer, bytes, count));
     const uint8_t *at = (const uint8_t *)bytes + sizeof(struct head);
     struct syn_residual *residual = &reducer->residuals[reducer->newest];
+    reducer->can_drop = false;
     for (size_t i = 0; i < reducer->bucket_count; i++, at += sizeof(float)) {
         float remembered;
         memcpy(&remembered, at, sizeof remembered);

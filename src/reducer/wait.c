@@ -9,6 +9,14 @@ static void wait_for_parcels(struct syn_reducer *reducer, struct slot *slot)
         syn_courier_wait(reducer->courier, &slot->parcels[i].job);
 }
 
+/* Go back to what this step began from: it wrote elsewhere, and nothing has been written since. */
+static void undo(struct syn_reducer *reducer, const struct slot *slot)
+{
+    reducer->newest = slot->before;
+    for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
+        reducer->select_type->restore(reducer->buckets[i].select, slot->parcels[i].remembered);
+}
+
 /* Drop all steps under way, the oldest last, so that its memory of the selections is the one that
  * stays. */
 static void roll_back(struct syn_reducer *reducer)
@@ -16,11 +24,10 @@ static void roll_back(struct syn_reducer *reducer)
     for (uint64_t number = reducer->begun; number-- > reducer->waited;) {
         struct slot *slot = syn_slot(reducer, number);
         wait_for_parcels(reducer, slot);
-        reducer->newest = slot->before;
-        for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
-            reducer->select_type->restore(reducer->buckets[i].select, slot->parcels[i].remembered);
+        undo(reducer, slot);
     }
     reducer->waited = reducer->begun;
+    reducer->can_drop = false;
 }
 
 /* The first failure among the parcels, or the first poison. */
@@ -134,8 +141,22 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
     }
     take_back(reducer, slot);
     reducer->waited++;
+    reducer->can_drop = true;
     *merged = deliver(reducer, slot);
     merged->cost.wait_ms = (double)waited * 1e-6;
+    return SYN_OK;
+}
+
+enum syn_status syn_reducer_drop(struct syn_reducer *reducer)
+{
+    if (reducer->begun != reducer->waited)
+        return syn_fail(SYN_INVALID, "%llu steps are under way; wait for them before dropping one",
+                        (unsigned long long)(reducer->begun - reducer->waited));
+    if (!reducer->can_drop)
+        return syn_fail(SYN_INVALID, "there is no step to drop: none was made since the last drop, "
+                                     "load or failed step");
+    undo(reducer, syn_slot(reducer, reducer->waited - 1));
+    reducer->can_drop = false;
     return SYN_OK;
 }
 

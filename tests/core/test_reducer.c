@@ -391,6 +391,51 @@ static void pieces_that_cannot_be_read_are_refused(void **state)
     syn_group_close(group);
 }
 
+/* Four steps, and a fifth that is dropped: the state is that of before it, to the bit. */
+static void drop_a_step(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+{
+    float gradient[SIZE];
+    float sum[SIZE];
+    bool holds = syn_reducer_drop(reducer) == SYN_INVALID; /* there is none yet */
+    size_t bytes = syn_reducer_state_bytes(reducer);
+    uint8_t *before = malloc(bytes);
+    uint8_t *after = malloc(bytes);
+    for (size_t step = 0; step < 4; step++) { /* so that there is something to go back to */
+        scenario_gradient(RANDOM, rank, step, gradient, SIZE);
+        holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+    }
+    holds = holds && syn_reducer_save(reducer, before) == SYN_OK;
+    for (size_t e = 0; e < SIZE; e++)
+        gradient[e] *= 1000;
+    holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+    holds = holds && syn_reducer_drop(reducer) == SYN_OK;
+    holds = holds && syn_reducer_drop(reducer) == SYN_INVALID; /* one step, once */
+    holds = holds && syn_reducer_save(reducer, after) == SYN_OK;
+    enum { STEPS_AT = 32, STEPS_END = 40, CHECKSUM = 8 }; /* of which one more was made */
+    holds = holds && memcmp(before, after, STEPS_AT) == 0 &&
+            memcmp(before + STEPS_END, after + STEPS_END, bytes - STEPS_END - CHECKSUM) == 0;
+    holds = holds && syn_reducer_load(reducer, after, bytes) == SYN_OK;
+    holds = holds && syn_reducer_drop(reducer) == SYN_INVALID; /* not what was loaded */
+    stage->holds[rank] = holds;
+    free(before);
+    free(after);
+}
+
+static void a_dropped_step_leaves_no_trace(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"ssgd", "topk", "gtopk", "strom"};
+    for (int r = 0; r < 4; r++)
+        for (size_t buckets = 0; buckets < 2; buckets++) {
+            struct stage stage = stage_for(recipes[r]);
+            stage.options.bucket_bytes = 800 * buckets;
+            stage_play(&stage, 3, 20000, drop_a_step);
+            for (size_t w = 0; w < 3; w++)
+                if (!stage.holds[w])
+                    fail_msg("%s: a dropped step shows on worker %zu", recipes[r], w);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +449,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_combined_is_refused_with_the_reason),
         cmocka_unit_test(a_gradient_in_pieces_gives_the_same_bits),
         cmocka_unit_test(pieces_that_cannot_be_read_are_refused),
+        cmocka_unit_test(a_dropped_step_leaves_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

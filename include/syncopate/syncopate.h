@@ -3,6 +3,8 @@
 #ifndef SYNCOPATE_SYNCOPATE_H
 #define SYNCOPATE_SYNCOPATE_H
 
+#include <syncopate/version.h>
+
 #include <syncopate/status.h>
 
 #include <syncopate/log.h>

@@ -1,0 +1,7 @@
+/* The version, which the build hands in from CMakeLists.txt. */
+#include <syncopate/version.h>
+
+const char *syn_version(void)
+{
+    return SYN_VERSION;
+}

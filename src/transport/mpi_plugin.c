@@ -1,0 +1,77 @@
+/* The plugin's side: what mpi.c calls in the library, passed on to the library that loaded it. */
+#include "transport/mpi_plugin.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <syncopate/version.h>
+
+#include "base/memory.h"
+
+static const struct syn_mpi_host *host;
+
+void syn_note_failure(const char *format, ...)
+{
+    char text[SYN_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    host->note_failure(text);
+}
+
+void syn_log(enum syn_log_level level, const char *format, ...)
+{
+    char text[SYN_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    host->log(level, text);
+}
+
+enum syn_status syn_allocate(size_t count, size_t size, void *pointer_to_result)
+{
+    return host->allocate(count, size, pointer_to_result);
+}
+
+enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank, size_t size,
+                              const struct syn_group_options *options, size_t state_bytes,
+                              struct syn_group **group)
+{
+    return host->group_new(type, rank, size, options, state_bytes, group);
+}
+
+void syn_group_free(struct syn_group *group)
+{
+    host->group_free(group);
+}
+
+void syn_group_nap(int64_t waited_ns)
+{
+    host->group_nap(waited_ns);
+}
+
+int64_t syn_group_nap_ns(int64_t waited_ns)
+{
+    return host->group_nap_ns(waited_ns);
+}
+
+__attribute__((visibility("default"))) syn_mpi_plugin_entry syn_mpi_plugin_open_group;
+
+/* The first library to come is served, and so are others of its version: their tables differ in
+ * whose log they write to, and a process has one of them in all but odd cases. */
+enum syn_status syn_mpi_plugin_open_group(const struct syn_mpi_host *caller,
+                                          const void *communicator,
+                                          const struct syn_group_options *options,
+                                          struct syn_group **group)
+{
+    if (strcmp(caller->version, SYN_VERSION) != 0) {
+        caller->note_failure("the MPI plugin is of version " SYN_VERSION
+                             ", the library of another one; install both from one release");
+        return SYN_UNSUPPORTED;
+    }
+    host = caller;
+    return syn_group_open_mpi(communicator, options, group);
+}

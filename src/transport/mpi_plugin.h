@@ -1,0 +1,40 @@
+/* MPI as a plugin: a library of its own that is loaded when somebody opens an MPI group.
+ *
+ * Packages are built this way, so that whoever installs the library or the Python package does not
+ * have to install MPI as well. The plugin is mpi.c and what it needs of its own folder. The few
+ * functions that it calls in the library it gets as a table, because there may be more than one
+ * copy of the library in a process (a static one, the Python package's), and a failure has to be
+ * noted in the one that asked. */
+#ifndef SYN_TRANSPORT_MPI_PLUGIN_H
+#define SYN_TRANSPORT_MPI_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+/* Of the plugin beside the library, and the one function in it. */
+#define SYN_MPI_PLUGIN_FILE  "libsyncopate-mpi.so"
+#define SYN_MPI_PLUGIN_ENTRY "syn_mpi_plugin_open_group"
+
+/* What the plugin asks of the library that loaded it. */
+struct syn_mpi_host {
+    const char *version; /* syn_version(): a plugin of another version is refused */
+    void (*note_failure)(const char *text);
+    void (*log)(enum syn_log_level level, const char *text);
+    enum syn_status (*allocate)(size_t count, size_t size, void *pointer_to_result);
+    enum syn_status (*group_new)(const struct syn_transport_type *type, size_t rank, size_t size,
+                                 const struct syn_group_options *options, size_t state_bytes,
+                                 struct syn_group **group);
+    void (*group_free)(struct syn_group *group);
+    void (*group_nap)(int64_t waited_ns);
+    int64_t (*group_nap_ns)(int64_t waited_ns);
+};
+
+/* syn_group_open_mpi() of the plugin. */
+typedef enum syn_status syn_mpi_plugin_entry(const struct syn_mpi_host *host,
+                                             const void *communicator,
+                                             const struct syn_group_options *options,
+                                             struct syn_group **group);
+
+#endif

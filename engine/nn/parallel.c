@@ -3,6 +3,8 @@
  * omp.h. */
 #include "engine/nn/parallel.h"
 
+#include "engine/nn/waiting.h"
+
 extern void omp_set_num_threads(int threads);
 
 void parallel_run(size_t threads, size_t count, parallel_body *body, void *context)
@@ -19,4 +21,6 @@ void parallel_run(size_t threads, size_t count, parallel_body *body, void *conte
 void parallel_limit(size_t threads)
 {
     omp_set_num_threads((int)threads);
+    if (threads > 1)
+        waiting_adapt();
 }

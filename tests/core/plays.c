@@ -216,25 +216,51 @@ static const char *stays_broken(struct syn_group *group, enum syn_status status,
     return "";
 }
 
-const char *play_too_large(struct syn_group *group, size_t actor)
+/* Behind the room there are bytes that nobody may write to. */
+static const char *overfill(struct syn_group *group, size_t actor, size_t sent, size_t room)
 {
+    enum { MOST = 1000000, UNTOUCHED = 0x5a };
+    static _Thread_local unsigned char bytes[MOST];
     size_t victim = (actor + 1) % group->size;
-    char bytes[10] = {0};
     struct syn_request request;
     char cause[100];
+    memset(bytes, group->rank == victim ? UNTOUCHED : 0, sizeof bytes);
     if (group->rank != victim) {
         if (group->rank == actor) {
-            EXPECT(syn_group_send(group, victim, bytes, 10, &request) == SYN_OK);
+            EXPECT(syn_group_send(group, victim, bytes, sent, &request) == SYN_OK);
             syn_group_wait(group, &request, 1);
         }
         snprintf(cause, sizeof cause, "worker %zu failed: worker %zu sent", victim, actor);
         EXPECT(run_round(group) == SYN_PEER);
         return stays_broken(group, SYN_PEER, cause);
     }
-    snprintf(cause, sizeof cause, "worker %zu sent", actor);
-    EXPECT(syn_group_receive(group, actor, bytes, 9, &request) == SYN_OK);
+    snprintf(cause, sizeof cause, "worker %zu sent %zu bytes where at most %zu were expected",
+             actor, sent, room);
+    EXPECT(syn_group_receive(group, actor, bytes, room, &request) == SYN_OK);
     EXPECT(syn_group_wait(group, &request, 1) == SYN_FORMAT);
+    for (size_t i = room; i < sizeof bytes; i++)
+        EXPECT(bytes[i] == UNTOUCHED);
     return stays_broken(group, SYN_FORMAT, cause);
+}
+
+const char *play_too_large(struct syn_group *group, size_t actor)
+{
+    return overfill(group, actor, 10, 9);
+}
+
+const char *play_far_too_large(struct syn_group *group, size_t actor)
+{
+    return overfill(group, actor, 400000, 184);
+}
+
+const char *play_no_room(struct syn_group *group, size_t actor)
+{
+    return overfill(group, actor, 100000, 0);
+}
+
+const char *play_too_large_in_the_end(struct syn_group *group, size_t actor)
+{
+    return overfill(group, actor, 900000, 500000);
 }
 
 const char *play_silent(struct syn_group *group, size_t actor)

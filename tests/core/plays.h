@@ -18,8 +18,12 @@ play play_many_under_way;
 /* Messages to oneself and to nobody are refused, and the group stays whole. */
 play play_wrong_peer;
 
-/* Actor sends more than its neighbour has room for. */
+/* Actor sends more than its neighbour has room for: by a byte, by many times, where there is none,
+ * and after a part that fits. Nothing is written beyond the room. */
 play play_too_large;
+play play_far_too_large;
+play play_no_room;
+play play_too_large_in_the_end;
 
 /* Actor stays away from a ring of waits until all others have named it. */
 play play_silent;

@@ -103,8 +103,10 @@ static void wrong_peers_are_refused_and_leave_the_group_whole(void **state)
 static void a_message_larger_than_the_room_breaks_the_group_of_threads(void **state)
 {
     (void)state;
+    play *const plays[] = {play_too_large, play_far_too_large, play_no_room,
+                           play_too_large_in_the_end};
     for (size_t i = 1; i < CREWS; i++)
-        on_threads(crews[i], LONG_MS, play_too_large, i % crews[i]);
+        on_threads(crews[i], LONG_MS, plays[i % 4], i % crews[i]);
 }
 
 static void a_silent_thread_is_named_by_all_others(void **state)
@@ -197,6 +199,9 @@ static void over_a_host_failures_reach_everybody_too(void **state)
     (void)state;
     struct mailbox mailbox = mailbox_for(5);
     by_mailbox(&mailbox, LONG_MS, play_too_large, 3);
+    by_mailbox(&mailbox, LONG_MS, play_far_too_large, 0);
+    by_mailbox(&mailbox, LONG_MS, play_no_room, 2);
+    by_mailbox(&mailbox, LONG_MS, play_too_large_in_the_end, 4);
     by_mailbox(&mailbox, LONG_MS, play_abandon, 4);
     by_mailbox(&mailbox, 200, play_silent, 1);
     by_mailbox(&mailbox, 10, play_circle, 0);

@@ -1,31 +1,33 @@
-# The front door. `make demo` and `make test` install what they need by themselves.
-.PHONY: all demo test lint bench install clean setup setup-test format
+# The front door. `make` builds with what is here; `make demo` and `make test` install what they need first.
+.PHONY: all demo test lint bench install clean setup format
 
-all: setup
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release
+all:
+	@scripts/build
 
 setup:
 	@scripts/setup
 
-setup-test:
-	@scripts/setup test
-
 # The main job, on this machine, in about a minute.
-demo: all
+demo:
+	@scripts/setup
+	@scripts/build
 	@scripts/demo
 
 # Everything: unit, contract, threads, mpirun, sanitizers, fuzzers, lint.
-test: setup-test
+test:
+	@scripts/setup test
 	@scripts/test
 
 # Format, static analysis, layers, ceilings.
-lint: setup-test
+lint:
+	@scripts/setup test
 	@cmake --preset release >/dev/null
 	@scripts/lint
 
 # Our figures beside the peers', in one run.
-bench: setup-test all
+bench:
+	@scripts/setup test
+	@scripts/build
 	@bench/run
 
 install: all

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
@@ -23,7 +24,7 @@ def build_library(folder: str) -> str:
     if not shutil.which("cmake"):
         raise SystemExit("cmake is not installed; it and a C compiler build the library")
     subprocess.run(["cmake", "-S", SOURCE, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
-                    "-DSYNCOPATE_ENGINE=OFF", "-DSYNCOPATE_TESTS=OFF"], check=True)
+                    "-DSYNCOPATE_ENGINE=OFF", f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
     subprocess.run(["cmake", "--build", folder, "--target", TARGET, "--parallel"], check=True)
     return os.path.join(folder, "python", f"lib{TARGET}.so")
 

@@ -1,0 +1,71 @@
+# What this machine has decides what is built: the core needs a C compiler and CMake, everything else may be missing.
+# Each part that is left out costs one line, on standard error, where it is seen although the rest of configuring is
+# not. Developers' presets ask for all parts, so that no test is skipped without anybody noticing.
+
+# syncopate_leave_out(PART WHY OPTION PACKAGES): say that PART is not built.
+#   OPTION    turns the part off for good, and the line with it
+#   PACKAGES  what Debian calls that which is missing
+function(syncopate_leave_out part why option packages)
+    set(line "Syncopate is built without ${part}: ${why}; Debian: apt-get install ${packages}")
+    if(SYNCOPATE_ALL_PARTS)
+        message(FATAL_ERROR "${line}; or -D${option}=OFF")
+    endif()
+    message(NOTICE "${line}")
+endfunction()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+set(SYNCOPATE_HAS_MPI OFF)
+if(SYNCOPATE_MPI)
+    find_package(MPI QUIET COMPONENTS C)
+    if(NOT MPI_C_FOUND)
+        syncopate_leave_out("MPI" "none was found" SYNCOPATE_MPI "libopenmpi-dev openmpi-bin")
+    elseif(MPI_C_VERSION VERSION_LESS 3.0)
+        syncopate_leave_out("MPI" "MPI ${MPI_C_VERSION} was found, 3.0 or later is needed"
+                            SYNCOPATE_MPI "libopenmpi-dev openmpi-bin")
+    else()
+        set(SYNCOPATE_HAS_MPI ON)
+    endif()
+endif()
+
+# Not find_package(dnnl): a oneDNN that was built with OpenCL, as Debian's, has it ask for the headers of
+# OpenCL as well, which nobody needs to call it.
+set(SYNCOPATE_HAS_ENGINE OFF)
+if(SYNCOPATE_ENGINE)
+    set(without "training (no train, advise or data)")
+    find_library(SYNCOPATE_DNNL dnnl)
+    find_path(SYNCOPATE_DNNL_HEADERS oneapi/dnnl/dnnl.h)
+    find_package(ZLIB QUIET)
+    if(NOT SYNCOPATE_DNNL OR NOT SYNCOPATE_DNNL_HEADERS)
+        syncopate_leave_out("${without}" "oneDNN was not found" SYNCOPATE_ENGINE libdnnl-dev)
+    elseif(NOT ZLIB_FOUND)
+        syncopate_leave_out("${without}" "zlib was not found" SYNCOPATE_ENGINE zlib1g-dev)
+    else()
+        set(SYNCOPATE_HAS_ENGINE ON)
+    endif()
+endif()
+
+set(SYNCOPATE_HAS_PNG OFF)
+if(SYNCOPATE_HAS_ENGINE AND SYNCOPATE_PNG)
+    find_package(PNG QUIET)
+    if(PNG_FOUND)
+        set(SYNCOPATE_HAS_PNG ON)
+    else()
+        syncopate_leave_out("CIFAR-10 from pictures" "libpng was not found" SYNCOPATE_PNG libpng-dev)
+    endif()
+endif()
+
+set(SYNCOPATE_HAS_PYTHON OFF)
+if(SYNCOPATE_PYTHON_PACKAGE)
+    set(without "the library of the Python package")
+    find_package(Python3 QUIET COMPONENTS Interpreter)
+    if(NOT Python3_Interpreter_FOUND)
+        syncopate_leave_out("${without}" "Python was not found" SYNCOPATE_PYTHON_PACKAGE python3)
+    elseif(Python3_VERSION VERSION_LESS 3.9)
+        syncopate_leave_out("${without}" "Python ${Python3_VERSION} was found, 3.9 or later is needed"
+                            SYNCOPATE_PYTHON_PACKAGE python3)
+    else()
+        set(SYNCOPATE_HAS_PYTHON ON)
+    endif()
+endif()

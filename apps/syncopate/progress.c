@@ -86,6 +86,11 @@ void progress_tell(struct progress *progress, uint64_t done, const char *words)
 {
     struct line line = {.length = 0};
     int64_t now = now_ns();
+    if (!progress->has_first) {
+        progress->has_first = true;
+        progress->first_ns = now;
+        progress->first = done;
+    }
     if (!is_due(progress, now))
         return;
     progress->shown = true;
@@ -93,12 +98,13 @@ void progress_tell(struct progress *progress, uint64_t done, const char *words)
     put(&line, "%s", progress->title);
     if (progress->total > 0) {
         double share = (double)done / (double)progress->total;
-        double spent_s = (double)(now - progress->began_ns) * 1e-9;
+        double spent_s = (double)(now - progress->first_ns) * 1e-9;
         if (progress->on_terminal)
             put_bar(&line, share);
         put(&line, " %3.0f%%", 100 * share);
-        if (share > 0)
-            put_time(&line, spent_s * (1 - share) / share);
+        if (done > progress->first && done <= progress->total)
+            put_time(&line,
+                     spent_s * (double)(progress->total - done) / (double)(done - progress->first));
     }
     if (words)
         put(&line, ", %s", words);

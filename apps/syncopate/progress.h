@@ -10,6 +10,9 @@ struct progress {
     const char *title; /* lent until progress_end() */
     uint64_t total;    /* 0: not known */
     int64_t began_ns;
+    int64_t first_ns; /* of the first thing told, and how much was done then: a run that goes on */
+    uint64_t first;   /* from a checkpoint has not spent its time here on what lies before it */
+    bool has_first;
     int64_t shown_ns;
     bool on_terminal;
     bool shown;

@@ -16,9 +16,14 @@ struct syn_run;
  * Collective. Weights that are not finite are not saved: SYN_NONFINITE. */
 enum syn_status syn_checkpoint_write(struct syn_run *run, bool *written);
 
-/* Refuse a directory whose file system has no room for a checkpoint of so many bytes.
- *   directory  need not be there yet */
-enum syn_status syn_checkpoint_check_room(const char *directory, double bytes);
+#define SYN_CHECKPOINTS_KEPT 2 /* the latest */
+
+/* Refuse a directory whose file system has no room for all checkpoints of so many bytes each that
+ * there can be at once: those that are kept and the one that is being written. Those that are there
+ * already have their room, or give it back.
+ *   directory  need not be there yet
+ *   kept       how many a run keeps */
+enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, size_t kept);
 
 /* This worker's state into an archive, and out of it again. Collective. */
 enum syn_status syn_checkpoint_pack(struct syn_run *run, struct syn_archive *archive);

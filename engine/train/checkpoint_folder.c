@@ -21,8 +21,6 @@
 #include "engine/base/tree.h"
 #include "engine/train/checkpoint.h"
 
-#define KEPT 2
-
 /* DIR/checkpoints/step-N, and what else is given behind it. */
 static enum syn_status join(char path[SYN_CHECKPOINT_PATH], const char *directory, uint64_t step,
                             const char *ending)
@@ -180,7 +178,7 @@ void syn_checkpoint_prune(const char *directory, uint64_t step)
     size_t count = syn_checkpoint_list(directory, steps);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (steps[i] <= step && kept < KEPT)
+        if (steps[i] <= step && kept < SYN_CHECKPOINTS_KEPT)
             kept++;
         else if (join(path, directory, steps[i], "") == SYN_OK)
             syn_tree_remove(path);
@@ -202,10 +200,13 @@ void syn_checkpoint_clear_parts(const char *directory)
 }
 
 /* Asked of the closest directory above that is there. */
-enum syn_status syn_checkpoint_check_room(const char *directory, double bytes)
+enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, size_t kept)
 {
     char path[SYN_CHECKPOINT_PATH];
+    uint64_t steps[SYN_CHECKPOINTS_MOST];
     struct statvfs about;
+    size_t there = syn_checkpoint_list(directory[0] ? directory : ".", steps);
+    size_t to_come = 1 + kept - (there < kept ? there : kept);
     snprintf(path, sizeof path, "%s", directory[0] ? directory : ".");
     while (!syn_path_is_directory(path)) {
         char *slash = strrchr(path, '/');
@@ -217,8 +218,11 @@ enum syn_status syn_checkpoint_check_room(const char *directory, double bytes)
     if (statvfs(path, &about) != 0)
         return SYN_OK; /* writing will tell */
     double room = (double)about.f_bavail * (double)about.f_frsize;
-    if (room >= bytes)
+    if (room >= bytes * (double)to_come)
         return SYN_OK;
-    return syn_report(SYN_IO, "out: %.1f MB are free in %s; a checkpoint takes about %.1f MB",
-                      room / 1e6, path, bytes / 1e6);
+    return syn_report(
+        SYN_IO,
+        "out: %.1f MB are free in %s; up to %zu checkpoints of about %.1f MB each are "
+        "there at once",
+        room / 1e6, path, kept + 1, bytes / 1e6);
 }

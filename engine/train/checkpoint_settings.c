@@ -98,6 +98,12 @@ static enum syn_status visit_all(const struct syn_archive *archive,
     return SYN_OK;
 }
 
+/* Another number of servers takes on what the first ones held; none at all is another method. */
+static bool are_both_some(const char *one, const char *other)
+{
+    return strcmp(one, "0") != 0 && strcmp(other, "0") != 0;
+}
+
 static enum syn_status compare(const struct view *view, const struct syn_setting *row,
                                const char *value)
 {
@@ -107,6 +113,8 @@ static enum syn_status compare(const struct view *view, const struct syn_setting
             return SYN_OK;
     syn_settings_value(row, view->options, now, sizeof now);
     if (strcmp(now, value) == 0)
+        return SYN_OK;
+    if (strcmp(row->name, "servers") == 0 && are_both_some(now, value))
         return SYN_OK;
     return syn_report(SYN_INVALID, "%s: \"%s\" contradicts the run to resume, which has \"%s\"",
                       row->name, now, value);

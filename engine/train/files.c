@@ -63,7 +63,7 @@ static enum syn_status make_numbered(const struct syn_train_options *options,
         if (!make_parents(files->out))
             break;
         if (mkdir(files->out, 0777) == 0)
-            return SYN_OK;
+            return syn_lock_take(files->out, &files->lock);
         if (errno != EEXIST)
             break;
     }
@@ -80,6 +80,7 @@ static enum syn_status make_named(const struct syn_train_options *options, struc
         errno = ENOTDIR;
         return refuse_directory(files->out);
     }
+    SYN_TRY(syn_lock_take(files->out, &files->lock));
     for (size_t i = 0; i < NAMES; i++) {
         if (access(path_of(files, names[i], "", path), F_OK) != 0)
             continue;
@@ -160,7 +161,7 @@ enum syn_status syn_files_open(const struct syn_train_options *options, struct s
 {
     if (syn_files_continue(options)) {
         snprintf(files->out, sizeof files->out, "%s", options->out);
-        return SYN_OK;
+        return syn_lock_take(files->out, &files->lock);
     }
     SYN_TRY(options->out[0] ? make_named(options, files) : make_numbered(options, files));
     return syn_files_settings(options, files);
@@ -252,4 +253,5 @@ void syn_files_close(struct syn_files *files)
 {
     if (files->metrics)
         fclose(files->metrics);
+    syn_lock_release(&files->lock);
 }

@@ -8,19 +8,22 @@
 
 #include <syncopate/engine/train.h>
 
+#include "engine/train/lock.h"
+
 struct syn_files {
     char out[SYN_TEXT_BYTES]; /* the directory */
     FILE *metrics;
     long written; /* bytes of whole lines in it */
     bool lacks_lines;
+    struct syn_lock lock; /* on the directory, from syn_files_open() to syn_files_close() */
 };
 
 /* Whether the run goes on in the directory of the one it resumes. */
 bool syn_files_continue(const struct syn_train_options *options);
 
 /* Make the directory that the options name, or the next free runs/MODEL-DATA-N, and write
- * settings.json, unless an earlier run is continued there. A directory that cannot be used, or that
- * holds a run already: SYN_INVALID.
+ * settings.json, unless an earlier run is continued there. A directory that cannot be used, that
+ * holds a run already, or that another process is writing to: SYN_INVALID.
  *   files  zeroed; close it even after a failure */
 enum syn_status syn_files_open(const struct syn_train_options *options, struct syn_files *files);
 

@@ -85,12 +85,13 @@ static enum syn_status check_room(const struct syn_run *run)
 {
     bool share = strcmp(syn_group_transport(run->group), "threads") == 0;
     double parts = share ? (double)run->options.workers : 1;
-    return syn_checkpoint_check_room(run->options.out,
-                                     parts * 4 * sizeof(float) * (double)run->params);
+    return syn_checkpoint_check_room(
+        run->options.out, parts * 4 * sizeof(float) * (double)run->params, SYN_CHECKPOINTS_KEPT);
 }
 
-/* Remove what an earlier run has left where this one's checkpoints go; worker 0 has seen that it
- * may. Others, maybe on other file systems, do so too. Nobody writes there before all have met. */
+/* Remove what an earlier run has left where this one's checkpoints go. Worker 0 has seen that it
+ * may, and has locked the directory; others, maybe on other file systems, do so when they have
+ * heard from it. */
 static enum syn_status clear_up(const struct syn_run *run)
 {
     char path[SYN_PATH_BYTES];
@@ -135,13 +136,16 @@ enum syn_status syn_run_prepare(struct syn_run *run)
     if (run->rank == 0) {
         SYN_TRY(check_room(run));
         SYN_TRY(syn_files_open(&run->options, &run->files));
+        SYN_TRY(clear_up(run));
     }
-    return clear_up(run);
+    return SYN_OK;
 }
 
-/* Worker 0 has made the directory; the others, maybe on other file systems, hear where. */
+/* Worker 0 has made the directory; the others, maybe on other file systems, hear where, and clear
+ * up. Nobody writes there before all have. */
 static enum syn_status share_directory(struct syn_run *run)
 {
+    char is_clear = 1;
     char *all = calloc((size_t)run->options.workers, sizeof run->files.out);
     if (!all)
         return syn_report(SYN_MEMORY, "cannot allocate the names of directories");
@@ -149,6 +153,10 @@ static enum syn_status share_directory(struct syn_run *run)
         syn_worker_gather(run->update.worker, run->files.out, sizeof run->files.out, all);
     if (status == SYN_OK)
         memcpy(run->files.out, all, sizeof run->files.out);
+    if (status == SYN_OK && run->rank > 0)
+        status = clear_up(run);
+    if (status == SYN_OK)
+        status = syn_worker_gather(run->update.worker, &is_clear, sizeof is_clear, all);
     free(all);
     return status;
 }

@@ -51,6 +51,7 @@ struct syn_run {
     double bytes_out;            /* of the busiest worker, over the run */
     double bytes_in;
     struct syn_cost answered; /* of all workers over the run: how stale they were */
+    bool is_lost;             /* the last weights could not be saved */
     bool wants_stop;          /* the watcher has said so */
     bool stopped;             /* all workers know */
     struct syn_wish *wishes;  /* [workers] room to hear who wants to stop */

@@ -16,6 +16,9 @@
 
 #define ASK_EVERY_NS 2e8
 
+/* When a checkpoint is written. */
+enum moment { AT_START, IN_BETWEEN, AT_END };
+
 static enum syn_status refuse_nonfinite(const struct syn_run *run,
                                         const struct syn_step_record *record)
 {
@@ -203,20 +206,25 @@ static enum syn_status judge_if_due(struct syn_run *run)
     return run->judging && due && !done && !run->stopped ? syn_run_judge(run) : SYN_OK;
 }
 
-/* A checkpoint that cannot be had: at the start the run is refused, later it goes on. */
-static enum syn_status save(struct syn_run *run, bool at_start)
+/* A checkpoint that cannot be had: at the start the run is refused, in its middle it goes on, at
+ * the end its result is lost. */
+static enum syn_status save(struct syn_run *run, enum moment moment)
 {
     bool written;
     if (run->options.no_exchange) /* nothing that anybody would go on from */
         return SYN_OK;
     SYN_TRY(syn_checkpoint_write(run, &written));
-    if (written || run->rank > 0)
-        return written || !at_start ? SYN_OK : SYN_IO;
-    if (at_start)
+    if (written)
+        return SYN_OK;
+    run->is_lost = moment == AT_END;
+    if (run->rank > 0)
+        return moment == AT_START ? SYN_IO : SYN_OK;
+    if (moment == AT_START)
         return syn_report(SYN_IO, "out: checkpoints cannot be written to %s", run->files.out);
-    syn_report_log(SYN_LOG_WARNING,
-                   "there is no checkpoint of step %llu; earlier ones are as they were",
-                   (unsigned long long)run->step);
+    if (moment == IN_BETWEEN)
+        syn_report_log(SYN_LOG_WARNING,
+                       "there is no checkpoint of step %llu; earlier ones are as they were",
+                       (unsigned long long)run->step);
     return SYN_OK;
 }
 
@@ -224,7 +232,7 @@ static enum syn_status loop(struct syn_run *run)
 {
     const struct syn_train_options *options = &run->options;
     if (options->checkpoint_every > 0)
-        SYN_TRY(save(run, true));
+        SYN_TRY(save(run, AT_START));
     SYN_TRY(judge_if_due(run)); /* if the run was stopped before it had been done */
     run->asked_ns = syn_engine_clock_ns();
     run->asked_at = run->step;
@@ -238,21 +246,31 @@ static enum syn_status loop(struct syn_run *run)
         }
         SYN_TRY(judge_if_due(run));
         if (options->checkpoint_every > 0 && run->step % options->checkpoint_every == 0)
-            SYN_TRY(save(run, false));
+            SYN_TRY(save(run, IN_BETWEEN));
     }
     if (run->is_asking)
         SYN_TRY(syn_worker_hear(run->update.worker)); /* too late to count */
-    SYN_TRY(save(run, false));
+    SYN_TRY(save(run, AT_END));
     return syn_worker_settle(run->update.worker, run->global);
 }
 
 static enum syn_status finish(struct syn_run *run, struct syn_train_summary *summary)
 {
     struct syn_train_summary made = syn_run_summary(run);
-    if (run->rank == 0)
+    if (run->rank == 0 && !run->is_lost)
         SYN_TRY(syn_files_finish(&run->files, &made));
     *summary = made;
     return SYN_OK;
+}
+
+/* All workers have come to the end together and know it, so that nobody has to be told; the last
+ * line that is said is the one that matters. */
+static enum syn_status tell_loss(const struct syn_train_summary *summary)
+{
+    if (!summary->is_first)
+        return SYN_IO;
+    return syn_report(SYN_IO, "the weights of step %llu could not be saved in %s",
+                      (unsigned long long)summary->steps, summary->out);
 }
 
 /* A server has nothing to tell: worker 0 speaks for all. */
@@ -301,7 +319,8 @@ enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *
         syn_worker_abandon(run->update.worker, status, syn_error_text());
     else if (status != SYN_OK)
         syn_group_leave(run->group, status, syn_error_text());
+    bool is_lost = status == SYN_OK && run->is_lost;
     syn_run_close(run);
     free(run);
-    return status;
+    return is_lost ? tell_loss(summary) : status;
 }

@@ -139,7 +139,8 @@ struct syn_train_summary {
  *   watch    may be NULL; called on this thread
  *   summary  written on success, and a run that was told to stop is a success
  * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor; earlier
- * checkpoints stay. One that cannot be written is logged as a warning, and training goes on. */
+ * checkpoints stay. One that cannot be written is logged as a warning, and training goes on; if it
+ * is the last one, the trained weights are lost: SYN_IO. */
 enum syn_status syn_train(const struct syn_train_options *options,
                           const struct syn_train_watch *watch, struct syn_train_summary *summary);
 

@@ -155,37 +155,72 @@ static void metrics_are_cut_and_continued(void **state)
     assert_int_equal(count_ascending_lines(options.out), whole);
 }
 
-/* Puts a file where the folder of checkpoints should be, after a few steps. */
+/* Puts a file where the folder of checkpoints should be, after a few steps, and takes it away again
+ * after some more. */
+struct spoiler {
+    const char *out;
+    uint64_t from;
+    uint64_t to;
+};
+
 static bool spoil(void *context, const struct syn_train_progress *progress)
 {
-    char from[RUNS_PATH];
-    char to[RUNS_PATH];
-    snprintf(from, sizeof from, "%s/checkpoints", (const char *)context);
-    snprintf(to, sizeof to, "%s/kept", (const char *)context);
-    if (progress->step != 5)
-        return true;
-    assert_int_equal(rename(from, to), 0);
-    FILE *file = fopen(from, "w");
-    assert_non_null(file);
-    fclose(file);
+    const struct spoiler *spoiler = context;
+    char folder[RUNS_PATH];
+    char aside[RUNS_PATH];
+    snprintf(folder, sizeof folder, "%s/checkpoints", spoiler->out);
+    snprintf(aside, sizeof aside, "%s/kept", spoiler->out);
+    if (progress->step == spoiler->from) {
+        assert_int_equal(rename(folder, aside), 0);
+        FILE *file = fopen(folder, "w");
+        assert_non_null(file);
+        fclose(file);
+    }
+    if (progress->step == spoiler->to)
+        assert_int_equal(unlink(folder), 0);
     return true;
 }
 
-static void training_goes_on_where_no_checkpoint_can_be_written(void **state)
+static void check_archive(const char *path)
+{
+    struct syn_archive *archive;
+    assert_ok(syn_archive_load(path, &archive));
+    syn_archive_free(archive);
+}
+
+static void training_goes_on_while_no_checkpoint_can_be_written(void **state)
 {
     (void)state;
     struct syn_train_options options = runs_of("mlp", "spoiled");
     struct syn_train_summary summary;
+    struct spoiler spoiler = {options.out, 5, 22};
     options.workers = 2;
     options.checkpoint_every = 4;
-    const struct syn_train_watch watch = {spoil, options.out};
+    const struct syn_train_watch watch = {spoil, &spoiler};
     assert_ok(syn_train(&options, &watch, &summary));
     assert_int_equal(summary.steps, 30);
-    char path[RUNS_PATH];
-    snprintf(path, sizeof path, "%s/kept/step-4/worker-1.syn", options.out);
-    struct syn_archive *archive;
-    assert_ok(syn_archive_load(path, &archive));
-    syn_archive_free(archive);
+    check_archive(runs_path("spoiled/kept/step-4/worker-1.syn"));
+    check_archive(runs_path("spoiled/checkpoints/step-30/worker-1.syn"));
+}
+
+static void a_run_whose_last_weights_cannot_be_saved_fails(void **state)
+{
+    (void)state;
+    for (uint64_t workers = 1; workers <= 2; workers++) {
+        struct syn_train_options options = runs_of("mlp", "lost");
+        struct syn_train_summary summary;
+        struct spoiler spoiler = {options.out, 5, 0};
+        options.workers = workers;
+        options.checkpoint_every = 4;
+        const struct syn_train_watch watch = {spoil, &spoiler};
+        assert_status(SYN_IO, syn_train(&options, &watch, &summary));
+        if (!strstr(syn_error_text(), "could not be saved in"))
+            fail_msg("%d workers: \"%s\"", (int)workers, syn_error_text());
+        check_archive(runs_path("lost/kept/step-4/worker-0.syn"));
+        char command[2 * RUNS_PATH];
+        snprintf(command, sizeof command, "rm -r -- '%s'", options.out);
+        assert_int_equal(system(command), 0);
+    }
 }
 
 static void a_directory_without_room_for_checkpoints_is_refused_at_the_start(void **state)
@@ -243,7 +278,8 @@ int main(void)
         cmocka_unit_test(what_contradicts_the_run_is_refused),
         cmocka_unit_test(resumed_elsewhere_the_first_directory_stays),
         cmocka_unit_test(metrics_are_cut_and_continued),
-        cmocka_unit_test(training_goes_on_where_no_checkpoint_can_be_written),
+        cmocka_unit_test(training_goes_on_while_no_checkpoint_can_be_written),
+        cmocka_unit_test(a_run_whose_last_weights_cannot_be_saved_fails),
         cmocka_unit_test(a_directory_without_room_for_checkpoints_is_refused_at_the_start),
         cmocka_unit_test(a_diverging_run_keeps_its_last_good_checkpoint),
         cmocka_unit_test(only_two_checkpoints_are_kept),

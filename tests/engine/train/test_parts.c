@@ -4,9 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include <syncopate/random.h>
 
+#include "engine/train/checkpoint.h"
 #include "engine/train/gradient.h"
 #include "engine/train/json.h"
 #include "engine/train/meter.h"
@@ -125,6 +127,17 @@ static void means_weigh_every_label_the_same(void **state)
     assert_true(fabs(syn_meter_examples_per_s(&meter) - 10000) < 1e-6);
 }
 
+static void room_is_asked_for_all_checkpoints_that_can_be_there_at_once(void **state)
+{
+    (void)state;
+    struct statvfs about;
+    assert_int_equal(statvfs("/tmp", &about), 0);
+    double room = (double)about.f_bavail * (double)about.f_frsize;
+    assert_status(SYN_IO, syn_checkpoint_check_room("/tmp/nowhere/run", room * 0.5, 2));
+    assert_non_null(strstr(syn_error_text(), "up to 3 checkpoints"));
+    assert_ok(syn_checkpoint_check_room("/tmp/nowhere/run", room * 0.1, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +149,7 @@ int main(void)
         cmocka_unit_test(one_entry_that_is_not_finite_is_noticed_and_found),
         cmocka_unit_test(only_gradients_that_are_too_long_are_shortened),
         cmocka_unit_test(means_weigh_every_label_the_same),
+        cmocka_unit_test(room_is_asked_for_all_checkpoints_that_can_be_there_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,138 @@
+"""A run's directory and its life as a user meets them: two runs that want one directory, full disks, time left,
+other servers, lengths of runs, signals.
+
+    test_run_command.py COMMAND [MPIRUN]     the program to test, and what starts it many times
+"""
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+COMMAND = "syncopate"
+MPIRUN = None
+SMALL = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "480", "--threads", "1", "--batch", "8",
+         "--evaluate", "off", "--lr", "0.05", "--lr-schedule", "constant", "--log-every", "5", "--warmup", "3"]
+ENDLESS = [*SMALL, "--epochs", "100000"]
+MPI = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", ASAN_OPTIONS="detect_leaks=0")
+
+
+def words(ranks, *flags):
+    if not ranks:
+        return [COMMAND, *flags]
+    return [MPIRUN, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks), COMMAND, *flags]
+
+
+def call(*flags, ranks=0, **more):
+    return subprocess.run(words(ranks, *flags), capture_output=True, text=True, timeout=250, env=MPI, check=False,
+                          **more)
+
+
+def no_file_over(size):
+    """For the child: a disk that is full after so many bytes of a file."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.home = tempfile.TemporaryDirectory(dir=root)
+        self.addCleanup(self.home.cleanup)
+        self.out = os.path.join(self.home.name, "run")
+
+    def train(self, *flags, **more):
+        done = call("train", *flags, "--json", **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def start(self, *flags, ranks=0, until="metrics.jsonl"):
+        """Begin a run; return when it has that file."""
+        process = subprocess.Popen(words(ranks, "train", *flags, "--out", self.out), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=MPI)
+        self.addCleanup(self.end, process)
+        deadline = time.monotonic() + 100
+        while not os.path.exists(os.path.join(self.out, until)):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        return process
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def listing(self):
+        return sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.out) for name in names)
+
+    def check_refused(self, done, pid):
+        self.assertEqual(done.returncode, 2, done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("syncopate: out:")]
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(said[0], rf'"{self.out}" is still going on \(host {re.escape(socket.gethostname())}, '
+                                  rf"process {pid}, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)")
+
+    def test_a_run_that_goes_on_is_neither_resumed_nor_overwritten(self):
+        process = self.start(*ENDLESS, "--workers", "2", "--checkpoint-every", "1000000",
+                             until="checkpoints/step-0/worker-1.syn")
+        before = self.listing()
+        self.assertIn(os.path.join(self.out, "lock"), before)
+        for flags in (["--resume", self.out], [*SMALL, "--out", self.out], [*SMALL, "--out", self.out, "--overwrite"]):
+            with self.subTest(flags=flags):
+                self.check_refused(call("train", *flags), process.pid)
+                self.assertEqual(self.listing(), before)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=100), 128 + signal.SIGINT)
+        self.assertNotIn(os.path.join(self.out, "lock"), self.listing())
+        with open(os.path.join(self.out, "summary.json"), encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+        self.assertEqual(self.train("--resume", self.out, "--steps", str(steps + 2))["steps"], steps + 2)
+
+    def test_under_mpirun_no_rank_touches_a_run_that_goes_on(self):
+        if not MPIRUN:
+            self.skipTest("no mpirun")
+        process = self.start(*ENDLESS, "--workers", "3", "--checkpoint-every", "1000000",
+                             until="checkpoints/step-0/worker-2.syn")
+        before = self.listing()
+        for flags in (["--resume", self.out], [*SMALL, "--out", self.out, "--overwrite"]):
+            with self.subTest(flags=flags):
+                self.check_refused(call("train", *flags, ranks=3), process.pid)
+                self.assertEqual(self.listing(), before)
+
+    def test_a_run_that_was_killed_leaves_no_lock_behind(self):
+        process = self.start(*ENDLESS)
+        process.kill()
+        process.wait()
+        self.assertEqual(self.train(*SMALL, "--steps", "2", "--out", self.out, "--overwrite")["steps"], 2)
+
+    def test_weights_that_cannot_be_saved_at_the_end_are_a_failure(self):
+        done = call("train", *SMALL, "--workers", "2", "--steps", "9", "--out", self.out,
+                    preexec_fn=lambda: no_file_over(65536))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"syncopate: the weights of step 9 could not be saved in {self.out}\n", done.stderr)
+        self.assertEqual(os.listdir(os.path.join(self.out, "checkpoints")), [])
+
+    def test_servers_may_change_with_a_resumed_run(self):
+        for algo in ("ssgd", "asgd"):
+            with self.subTest(algo=algo):
+                out = os.path.join(self.home.name, algo)
+                self.train(*SMALL, "--algo", algo, "--workers", "2", "--servers", "1", "--steps", "4", "--out", out)
+                again = self.train("--resume", out, "--servers", "2", "--steps", "8")
+                self.assertEqual((again["steps"], again["servers"]), (8, 2))
+        done = call("train", "--resume", os.path.join(self.home.name, "ssgd"), "--servers", "0", "--steps", "9")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("servers", done.stderr)
+
+
+if __name__ == "__main__":
+    COMMAND = sys.argv.pop(1)
+    if len(sys.argv) > 1 and os.access(sys.argv[1], os.X_OK):
+        MPIRUN = sys.argv.pop(1)
+    unittest.main()

@@ -138,10 +138,10 @@ struct syn_merged {
 enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket ticket,
                                  struct syn_merged *merged);
 
-/* Take the last step back: residual, momentum and thresholds are what they were before it, as if its
- * gradient had never been handed over. What it delivered must be applied by nobody, so all workers
- * drop the same steps. Costs nothing, sends nothing. SYN_INVALID if a step is under way, or none has
- * been delivered since the last drop, load or failed step. Training thread only. */
+/* Take the last step back: residual, momentum and thresholds are what they were before it, as if
+ * its gradient had never been handed over. What it delivered must be applied by nobody, so all
+ * workers drop the same steps. Costs nothing, sends nothing. SYN_INVALID if a step is under way, or
+ * none has been delivered since the last drop, load or failed step. Training thread only. */
 enum syn_status syn_reducer_drop(struct syn_reducer *reducer);
 
 /* Write merged into dense, zeros where it has no entry.

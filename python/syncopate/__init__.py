@@ -1,8 +1,8 @@
 """Syncopate: train one neural network over a slow network. syncopate.torch is for PyTorch; core has the
 C library's own objects."""
-from .errors import (Error, MismatchError, NonFiniteError, OptionError, PeerError, StateError)
+from .errors import (ClosedError, Error, MismatchError, NonFiniteError, OptionError, PeerError, StateError)
 from .options import recipes
 
 __version__ = "0.1.0"
-__all__ = ["Error", "MismatchError", "NonFiniteError", "OptionError", "PeerError", "StateError",
-           "recipes"]
+__all__ = ["ClosedError", "Error", "MismatchError", "NonFiniteError", "OptionError", "PeerError",
+           "StateError", "recipes"]

@@ -6,12 +6,14 @@ frameworks need on top is in syncopate.torch.
 """
 from __future__ import annotations
 
+import bisect
 import ctypes
 import sys
 import weakref
 from ctypes import byref, c_char_p, c_size_t, c_void_p
 from typing import Callable, Iterable, Sequence
 
+from .errors import ClosedError
 from .library import C, Cost, Merged, Rates, Step, Ticket
 from .options import GroupOptions, ReducerOptions, WorkerOptions
 
@@ -31,13 +33,24 @@ class _Owned:
     """A handle of the library's that is closed once: by close(), or when nobody needs it any more."""
 
     def __init__(self, handle: c_void_p, release: Callable[[c_void_p], None]):
-        self.handle = handle
+        self._handle = handle
         self._finalizer = weakref.finalize(self, release, handle)
+
+    @property
+    def handle(self) -> c_void_p:
+        """What the library knows it by. ClosedError after close(): it would read memory that is gone."""
+        if self.is_closed:
+            raise ClosedError(f"this {type(self).__name__.lower()} is closed")
+        return self._handle
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether close() was called."""
+        return not self._finalizer.alive
 
     def close(self) -> None:
         """Give it back. Harmless when done twice."""
         self._finalizer()
-        self.handle = c_void_p()
 
 
 class Layout(_Owned):
@@ -57,6 +70,10 @@ class Layout(_Owned):
             self.counts.append(count)
             self.offsets.append(self.size)
             self.size += count
+
+    def tensor_of(self, entry: int) -> int:
+        """The number of the tensor that an entry of the flat array is in."""
+        return bisect.bisect_right(self.offsets, entry) - 1
 
 
 def tell_of_failure(group: c_void_p) -> None:
@@ -155,6 +172,10 @@ class Reducer(_Owned):
     def clear(self, places: ctypes.Array) -> None:
         """Make the Places zero again that the last sum was written to, before the next step begins."""
         C.syn_bridge_clear(byref(self.merged), places, len(places))
+
+    def drop(self) -> None:
+        """Take the last step back, as if its gradient had never been handed over."""
+        C.syn_reducer_drop(self.handle)
 
     def residual(self) -> int | None:
         """The address of what this worker has not sent yet."""

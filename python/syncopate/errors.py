@@ -10,6 +10,10 @@ class OptionError(Error, ValueError):
     """An option that does not exist, is out of range or contradicts another one."""
 
 
+class ClosedError(Error):
+    """What was closed is used once more."""
+
+
 class NonFiniteError(Error):
     """A worker's gradient holds NaN or infinity; the step did not happen, on any worker."""
 

@@ -19,6 +19,13 @@ def recipes() -> dict[str, str]:
     return found
 
 
+def _encoded(algo: Any) -> bytes:
+    """The name of a method, as the library takes it."""
+    if not isinstance(algo, str):
+        raise OptionError(f"algo: {algo!r} is not valid; expected one of {', '.join(recipes())}")
+    return algo.encode()
+
+
 def _typed(value: Any) -> bytes:
     """A value as it would be typed on the command line."""
     if isinstance(value, bool):
@@ -72,7 +79,7 @@ class ReducerOptions(Options):
     def __init__(self, algo: str = "ssgd"):
         super().__init__(C.syn_bridge_sizes().reducer_options, {"syn_reducer_settings": 0})
         C.syn_reducer_defaults(self.address)
-        C.syn_recipe_apply(algo.encode(), self.address)
+        C.syn_recipe_apply(_encoded(algo), self.address)
 
     def check(self) -> None:
         """OptionError with the reason if these do not go together."""
@@ -88,7 +95,7 @@ class WorkerOptions(Options):
                                                 "syn_reducer_settings": sizes.worker_reducer,
                                                 "syn_optimizer_settings": sizes.worker_optimizer})
         C.syn_worker_defaults(self.address)
-        C.syn_recipe_apply_worker(algo.encode(), self.address)
+        C.syn_recipe_apply_worker(_encoded(algo), self.address)
 
     def check(self, servers: int = 0) -> None:
         """OptionError with the reason if these do not go together, in a group with so many servers."""

@@ -18,7 +18,9 @@ def make_hooked(algo, **options):
     import syncopate.torch
     ddp = DistributedDataParallel(make_model(), broadcast_buffers=False)
     sgd = torch.optim.SGD(ddp.parameters(), 0.05, momentum=0.9)
-    return ddp, sgd, syncopate.torch.attach(ddp, algo, density=0.05, density_warmup=4, **options)
+    if algo != "strom":
+        options["density_warmup"] = 4
+    return ddp, sgd, syncopate.torch.attach(ddp, algo, density=0.05, **options)
 
 
 def hooks_resume_exactly(rank, workers, directory):
@@ -45,7 +47,7 @@ def optimizers_resume_exactly(rank, workers, directory):
     import syncopate.torch
     for algo in ("ssd-sgd", "gtopk"):
         place = os.path.join(directory, f"optimizer-{algo}")
-        options = {"lr": 0.05, "density": 0.05, **({"warmup": 2} if algo == "ssd-sgd" else {})}
+        options = {"lr": 0.05, **({"warmup": 2} if algo == "ssd-sgd" else {"density": 0.05})}
         straight, resumed = make_model(), make_model()
         optimizer = syncopate.torch.Optimizer(straight, algo, **options)
         train(straight, optimizer, rank, HALF)
@@ -131,6 +133,56 @@ def find_states(rank, workers, directory):
     optimizer.close()
 
 
+def workers_on_file_systems_of_their_own_resume(rank, workers, directory):
+    """Each sees its own files only; and one of them was stopped before it had saved the last time."""
+    import syncopate.torch
+    for kind in ("hook", "optimizer"):
+        place = os.path.join(directory, f"own-{kind}-{rank}")
+
+        def make():
+            if kind == "hook":
+                return make_hooked("gtopk")
+            model = make_model()
+            optimizer = syncopate.torch.Optimizer(model, "ssd-sgd", lr=0.05, warmup=2)
+            return model, optimizer, optimizer
+        model, optimizer, source = make()
+        for first in range(0, 8, 2):
+            train(model, optimizer, rank, 2, first=first)
+            path = syncopate.torch.save(place, source, mine=rank)
+            names = sorted(os.listdir(place))
+            assert len(names) == min(first // 2 + 1, 2) and names[-1] == os.path.basename(path), names
+        if rank == 1:
+            os.remove(path)
+        source.close()
+        dist.barrier()
+        _, _, source = make()
+        assert syncopate.torch.load(place, source) == {"mine": rank} and source.steps == 6
+        source.close()
+
+
+def old_states_are_removed_but_not_those_that_are_needed(rank, workers, directory):
+    import syncopate.torch
+    place = os.path.join(directory, "pruned")
+    ddp, sgd, attached = make_hooked("topk")
+    left = f"of-{workers + 1:05d}.state"  # by one worker more
+    if rank == 0:
+        os.makedirs(place)
+        for other in range(workers + 1):
+            open(os.path.join(place, f"step-{1:012d}-rank-{other:05d}-{left}"), "wb").close()
+        open(os.path.join(place, "notes.txt"), "w", encoding="utf-8").close()
+    dist.barrier()
+    for count in range(1, 5):
+        train(ddp, sgd, rank, 1)
+        dist.barrier()
+        syncopate.torch.save(place, attached, keep=None if count == 2 else 3)
+        dist.barrier()
+        kept = {name[:17] for name in os.listdir(place)} - {"notes.txt"}
+        assert kept == {f"step-{step:012d}" for step in range(max(1, count - 2), count + 1)}, kept
+        assert any(left in name for name in os.listdir(place)) == (count < 4)
+    assert len(os.listdir(place)) == 3 * workers + 1
+    attached.close()
+
+
 def files_tell_of_a_run(rank, workers, directory):
     import syncopate.torch
     ddp, sgd, attached = make_hooked("gtopk")
@@ -152,7 +204,9 @@ def files_tell_of_a_run(rank, workers, directory):
 
 def all_scenes(rank, workers, directory):
     for scene in (hooks_resume_exactly, optimizers_resume_exactly, servers_resume_exactly,
-                  leave_states, files_tell_of_a_run):
+                  workers_on_file_systems_of_their_own_resume,
+                  old_states_are_removed_but_not_those_that_are_needed, leave_states,
+                  files_tell_of_a_run):
         scene(rank, workers, directory)
         dist.barrier()
 

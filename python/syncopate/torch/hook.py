@@ -7,102 +7,93 @@ library merges it, in one call, and writes the mean to where DDP reads it.
 The gradient is read where it lies, in the buckets, if they are float32 and the method keeps a residual.
 Copied, once, is what has 16 bits, what travels during the backward pass, and what a method sends whole
 if it lies in several buckets.
+
+DDP takes a hook once in a model's life. So what it gets is a Way, and where that leads can change: to a
+method of ours, or to the dense all-reduce that DDP does by itself.
 """
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+import weakref
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
 from ..core import SUMMED, Reducer, cost_as_dict
-from ..errors import NonFiniteError, OptionError, PeerError
-from ..library import Cost, Piece, Place
+from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
+from ..library import Cost
 from ..options import ReducerOptions, WorkerOptions
-from . import launch, state
+from . import launch, owners, state, watch, wrapped
 from .density import Density
-from .model import floats_at, layout_of, trained_parameters
+from .model import floats_at, layout_of, norm, trained_parameters
+from .route import Bucket, Route, Run
 
 NONFINITE = ("raise", "nan")
-_ATTACHED = "_syncopate_attached"
 
 
-@dataclass
-class _Run:
-    """Entries that lie together both in the whole gradient and in a bucket."""
+class Way:
+    """Where the buckets of one model go. A copy of the model goes its own way: DDP's."""
 
-    flat: int
-    bucket: int
-    count: int
+    def __init__(self, group: dist.ProcessGroup):
+        self._group = group
+        self.attached: Attached | None = None
 
+    def __deepcopy__(self, _memo: object) -> "Way":
+        return Way(self._group)
 
-@dataclass
-class _Bucket:
-    """A bucket of the step under way, and where its entries belong."""
+    def __reduce__(self) -> tuple:
+        return Way, (None,)
 
-    buffer: torch.Tensor
-    runs: list[_Run]
-    future: torch.futures.Future
-    is_copied: bool
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the library can read and write it."""
-        return self.buffer.dtype == torch.float32 and self.buffer.is_contiguous()
+    def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """One bucket of this step's gradient."""
+        if self.attached is None:
+            return allreduce_hook(self._group, bucket)
+        return self.attached.take(bucket)
 
 
-class _Route:
-    """Where the library finds the gradient, and where its mean goes: the same in every step, until DDP
-    cuts its buckets anew. A sparse mean is written to arrays that are zero before, and DDP reads these:
-    clearing a bucket would take longer than all the rest.
+_WAYS: "weakref.WeakKeyDictionary[DistributedDataParallel, Way]" = weakref.WeakKeyDictionary()
 
-    flat      the whole gradient, for those buckets that are copied to it; or None
-    is_dense  the mean fills the buckets
-    """
 
-    def __init__(self, buckets: list[_Bucket], flat: torch.Tensor | None, is_dense: bool):
-        self._key = self._key_of(buckets)
-        self.means = [bucket.buffer if is_dense and bucket.is_plain
-                      else torch.zeros(bucket.buffer.numel()) for bucket in buckets]
-        runs = sorted(((run, bucket, mean) for bucket, mean in zip(buckets, self.means)
-                       for run in bucket.runs), key=lambda each: each[0].flat)
-        self.pieces = self._pieces([
-            (flat.data_ptr() + 4 * run.flat if bucket.is_copied
-             else bucket.buffer.data_ptr() + 4 * run.bucket, run.count) for run, bucket, _ in runs])
-        self.places = (Place * len(runs))(*[(run.flat, run.count, mean.data_ptr() + 4 * run.bucket)
-                                            for run, _, mean in runs])
+def _way_of(ddp: DistributedDataParallel) -> Way:
+    if ddp not in _WAYS:
+        way = Way(ddp.process_group)
+        try:
+            ddp.register_comm_hook(way, _take)
+        except RuntimeError as error:
+            raise OptionError("this model has a communication hook already, and PyTorch lets a model have "
+                              f"one: wrap it anew, without register_comm_hook() ({error})") from None
+        _WAYS[ddp] = way
+    return _WAYS[ddp]
 
-    @staticmethod
-    def _key_of(buckets: list[_Bucket]) -> list[tuple[int, list[_Run]]]:
-        return [(bucket.buffer.data_ptr(), bucket.runs) for bucket in buckets]
 
-    @staticmethod
-    def _pieces(parts: list[tuple[int, int]]) -> Any:
-        """(address, count) of each part, with neighbours joined."""
-        joined: list[tuple[int, int]] = []
-        for address, count in parts:
-            if joined and joined[-1][0] + 4 * joined[-1][1] == address:
-                address, count = joined[-1][0], joined.pop()[1] + count
-            joined.append((address, count))
-        return (Piece * len(joined))(*joined)
+def _raise_at_the_end(bucket: dist.GradBucket, error: Exception) -> torch.futures.Future:
+    """Let backward() raise once DDP has put its things away, so that the next one finds them in order."""
+    future: torch.futures.Future = torch.futures.Future()
+    future.set_result(bucket.buffer())
+    return future.then(_complaint(error)) if bucket.is_last() else future
 
-    def fits(self, buckets: list[_Bucket]) -> bool:
-        """Whether it is these buckets' route."""
-        return self._key == self._key_of(buckets)
+
+def _complaint(error: Exception) -> Any:
+    def complain(_future: torch.futures.Future) -> None:
+        raise error
+    return complain
 
 
 class Attached:
     """What attach() returns: statistics, state, and the end.
 
-    loss_scale  what the loss is multiplied by, such as scaler.get_scale(), to be set before backward().
-                Residuals are kept without it, so that they stay right when a loss scaler changes it.
+    loss_scale  what the loss is multiplied by, to be set before backward() where no scaler was given to
+                attach(). Residuals are kept without it, so that they stay right when it changes.
+
+    After close() everything here raises ClosedError, but close() and detach().
     """
 
     def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
-                 density: Density, nonfinite: str, transport: str, group_options: dict[str, Any]):
+                 density: Density, nonfinite: str, scaler: Any, transport: str,
+                 group_options: dict[str, Any]):
         module = ddp.module
         names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())))
         values = options.as_dict()
@@ -113,6 +104,7 @@ class Attached:
         if dist.get_world_size(ddp.process_group) != dist.get_world_size():
             raise OptionError("the model's process group is not the whole world; groups of some "
                               "processes are not supported")
+        owners.check_free(names)
         self.options = {"algo": algo, **values}
         self.density = density
         self.layout = layout_of(names)
@@ -121,25 +113,57 @@ class Attached:
         self.steps = 0
         self.totals = dict.fromkeys(SUMMED, 0.0)
         self.hook_ms = 0.0
-        self.loss_scale = 1.0
+        self._scaler = scaler
+        self._loss_scale: float | None = None  # nobody has said
         self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
         self._parameters = list(names.values())  # so that ids stay theirs
         self._nonfinite = nonfinite
         self._is_dense = values["select"] == "all"
         self._has_residual = self.reducer.residual() is not None
         self._flat: torch.Tensor | None = None
-        self._cut: dict[int, tuple[tuple[int, ...], list[_Run]]] = {}
-        self._under_way: list[_Bucket] = []
-        self._route: _Route | None = None
+        self._cut: dict[int, tuple[tuple[int, ...], list[Run]]] = {}
+        self._under_way: list[Bucket] = []
+        self._route: Route | None = None
+        self._way: Way | None = None
+        self._refusal: Exception | None = None
+        self._has_looked = False
+        self._last_step = "none"
+        self._witness = watch.Witness()
+        self._has_momentum = values["residual"] == "corrected" and values["residual_momentum"] > 0
+        owners.claim(names, self)
+
+    def lead(self, way: Way) -> None:
+        """From now on the buckets come here."""
+        self._way = way
+        way.attached = self
+
+    @property
+    def loss_scale(self) -> float:
+        """What the loss is multiplied by."""
+        if self._scaler is not None:
+            return float(self._scaler.get_scale())
+        return 1.0 if self._loss_scale is None else self._loss_scale
+
+    @loss_scale.setter
+    def loss_scale(self, scale: float) -> None:
+        if self._scaler is not None:
+            raise OptionError("the scale is that of the scaler that attach() was given")
+        self._loss_scale = float(scale)
 
     # The way of a step.
 
     def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """One bucket of this step's gradient. With the last one, all are merged."""
         began = time.perf_counter()
+        if self.reducer.is_closed:
+            return _raise_at_the_end(bucket, self._closed())
+        if bucket.index() == 0:
+            self._refusal = self._look_around()
+        if self._refusal:
+            return _raise_at_the_end(bucket, self._refusal)
         if bucket.index() == 0:
             self._clear()
-        taken = _Bucket(bucket.buffer(), self._runs_of(bucket), torch.futures.Future(), False)
+        taken = Bucket(bucket.buffer(), self._runs_of(bucket), torch.futures.Future(), False)
         self._under_way.append(taken)
         if not self._can_be_read(taken):
             self._copy(taken)
@@ -149,13 +173,29 @@ class Attached:
         self.hook_ms += 1e3 * (time.perf_counter() - began) - waited
         return self._under_way[-1].future
 
+    def _look_around(self) -> Exception | None:
+        """What is wrong with the loop that this gradient comes from. Only residuals care."""
+        if not self._has_residual:
+            return None
+        self._witness.ask()
+        if self._has_looked:
+            return None
+        try:
+            if self._scaler is None and self._loss_scale is None:
+                watch.check_scalers()
+        except OptionError as error:
+            return error
+        watch.warn_of_optimizers(self._parameters, self._has_momentum)
+        self._has_looked = True
+        return None
+
     def _clear(self) -> None:
         """A step begins."""
         self._under_way.clear()
         if self._route:
             self.reducer.clear(self._route.places)
 
-    def _runs_of(self, bucket: dist.GradBucket) -> list[_Run]:
+    def _runs_of(self, bucket: dist.GradBucket) -> list[Run]:
         """Where the bucket's entries belong; the same list as long as its parameters are the same."""
         parameters = bucket.parameters()
         key = tuple(map(id, parameters))
@@ -164,24 +204,24 @@ class Attached:
             known = self._cut[bucket.index()] = (key, self._find_runs(parameters))
         return known[1]
 
-    def _find_runs(self, parameters: list[torch.Tensor]) -> list[_Run]:
-        runs: list[_Run] = []
+    def _find_runs(self, parameters: list[torch.Tensor]) -> list[Run]:
+        runs: list[Run] = []
         at = 0
         for parameter in parameters:
             flat, count = self.layout.offsets[self._number[id(parameter)]], parameter.numel()
             if runs and runs[-1].flat + runs[-1].count == flat:
                 runs[-1].count += count
             else:
-                runs.append(_Run(flat, at, count))
+                runs.append(Run(flat, at, count))
             at += count
         return runs
 
-    def _can_be_read(self, taken: _Bucket) -> bool:
+    def _can_be_read(self, taken: Bucket) -> bool:
         """Whether the library can read the bucket where it lies."""
         is_whole = len(taken.runs) == 1 and taken.runs[0].count == self.layout.size
         return taken.is_plain and not self._overlaps and (self._has_residual or is_whole)
 
-    def _copy(self, taken: _Bucket) -> None:
+    def _copy(self, taken: Bucket) -> None:
         if self._flat is None:
             self._flat = torch.empty(self.layout.size)
         for run in taken.runs:
@@ -199,16 +239,21 @@ class Attached:
     def _finish(self) -> float:
         """Merge, and give the mean back to all buckets; returns the library's own time, in ms."""
         if not self._route or not self._route.fits(self._under_way):
-            self._route = _Route(self._under_way, self._flat, self._is_dense)
+            self._route = Route(self._under_way, self._flat, self._is_dense)
         try:
             cost = self._merge(self._route)
         except NonFiniteError as error:
+            self._last_step = "failed"
+            self._witness.forget()
             self._poison(error)
             return 0.0
         except PeerError as error:
             raise self.group.explain(error) from None
         for taken, mean in zip(self._under_way, self._route.means):
             taken.future.set_result(mean if taken.is_plain else taken.buffer.copy_(mean))
+        self._last_step = "made"
+        if self._has_residual:
+            self._witness.remember(self.reducer.merged, self.layout, self._parameters)
         self.steps += 1
         for name in SUMMED:
             self.totals[name] += getattr(cost, name)
@@ -218,7 +263,7 @@ class Attached:
         """By which gradients are too large for the residual."""
         return self.loss_scale if self._has_residual else 1.0
 
-    def _merge(self, route: _Route) -> Cost:
+    def _merge(self, route: Route) -> Cost:
         scale = self._scale()
         factor = scale / self.group.size
         if self._overlaps:
@@ -233,15 +278,35 @@ class Attached:
             taken.buffer.fill_(float("nan"))
             taken.future.set_result(taken.buffer)
         if self._nonfinite == "raise":
-            def complain(_future: torch.futures.Future) -> None:
-                raise error
-            self._under_way[-1].future = self._under_way[-1].future.then(complain)
+            self._under_way[-1].future = self._under_way[-1].future.then(_complaint(error))
 
     # What a user asks.
+
+    @staticmethod
+    def _closed() -> ClosedError:
+        return ClosedError("this model's exchange is closed and takes no further step; detach() goes on "
+                           "with DDP's own all-reduce, attach() with another method")
+
+    def _check_open(self) -> None:
+        if self.reducer.is_closed:
+            raise self._closed()
+
+    def drop(self) -> None:
+        """Take back the step that the last backward() made, instead of calling optimizer.step(): what
+        waits in the residual is what waited before it, on this worker. All workers drop the same steps.
+        Harmless after a gradient that was not finite, which has left no trace anyway."""
+        self._check_open()
+        if self._last_step == "none":
+            raise OptionError("there is no step to drop: no gradient was exchanged since the last drop")
+        if self._last_step == "made":
+            self.reducer.drop()
+        self._last_step = "none"
+        self._witness.forget()
 
     def stats(self) -> dict[str, float]:
         """What the exchange costs this worker: the last step's figures, means over all steps, and how
         much waits in the residual. Times are in milliseconds, bytes are payload."""
+        self._check_open()
         steps = max(self.steps, 1)
         last = cost_as_dict(self.reducer.merged.cost)
         found: dict[str, float] = {"steps": self.steps, "workers": self.group.size,
@@ -251,78 +316,103 @@ class Attached:
         found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
         found["mean_hook_ms"] = self.hook_ms / steps
         residual = self.residual()
-        found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())
+        found["residual_norm"] = 0.0 if residual is None else norm(residual)
         return found
 
     def residual(self) -> torch.Tensor | None:
         """What this worker has not sent yet, in the layout's order; None if nothing is kept. A view,
-        valid until the next step."""
+        valid until the next step or close()."""
+        self._check_open()
         address = self.reducer.residual()
         return floats_at(address, self.layout.size) if address else None
 
     def state_dict(self) -> dict[str, Any]:
         """This worker's state: what it has not sent, and how far it has come. Each worker has its own."""
+        self._check_open()
         return state.pack("reducer", self.group, self.layout, self.steps,
                           {"reducer": bytes(self.reducer.save())})
 
     def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Take on this worker's own state; or, from a list of all workers' in the order of their ranks,
         regroup that of a run with another number of them."""
+        self._check_open()
         states = state.unpack("reducer", saved, self.group, self.layout)
         if isinstance(saved, list):
             self.reducer.load_regrouped([each["reducer"] for each in states])
         else:
             self.reducer.load(states[0]["reducer"])
         self.steps = (saved[0] if isinstance(saved, list) else saved)["steps"]
+        self._last_step = "none"
+        self._witness.forget()
+
+    def gather(self, values: list[int]) -> list[list[int]]:
+        """Tell all workers as many numbers as they tell, and hear theirs."""
+        self._check_open()
+        mine = torch.tensor(values)
+        everyone = [torch.empty_like(mine) for _ in range(self.group.size)]
+        dist.all_gather(everyone, mine)
+        return [each.tolist() for each in everyone]
 
     def close(self) -> None:
-        """End. The model can take no further step in which gradients are exchanged."""
+        """End. A backward() that would exchange gradients raises ClosedError's text from now on. What
+        waits in the residual is gone. Harmless when done twice."""
+        owners.release(self)
         self.reducer.close()
         self.group.close()
 
+    def detach(self) -> None:
+        """End, and give DDP its dense all-reduce back: training goes on as if nothing had been attached.
+        Every worker calls it after the same step. Harmless when done twice."""
+        self.close()
+        if self._way is not None and self._way.attached is self:
+            self._way.attached = None
 
-def _take(attached, bucket):  # DDP looks at the annotations, which must not be text
-    return attached.take(bucket)
+
+def _take(way, bucket):  # DDP looks at the annotations, which must not be text
+    return way.take(bucket)
 
 
 def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float | None = None,
            density_warmup: int = 0, momentum: float | None = None, nonfinite: str = "raise",
-           transport: str = "auto", timeout_ms: int | None = None, **options: Any) -> Attached:
+           scaler: Any = None, transport: str = "auto", timeout_ms: int | None = None,
+           **options: Any) -> Attached:
     """Exchange the model's gradients by a method of Syncopate's. Collective: every process calls it.
 
     ddp             a DistributedDataParallel without a communication hook
     algo            ssgd, topk, gtopk or strom; methods with delays are syncopate.torch.Optimizer's
-    density         share of the entries that is sent
+    density         share of the entries that is sent, above 0; for methods that select
     density_warmup  topk, gtopk: steps in which it falls from a quarter to that
     momentum        corrected momentum, kept in the residual, for an optimizer that has none;
                     by default momentum is the optimizer's own
     nonfinite       what backward() does about NaN or infinity in any worker's gradient. Either way
                     the residuals are as before. "raise": NonFiniteError's text in a RuntimeError.
                     "nan": gradients of NaN on every worker, which torch.cuda.amp.GradScaler skips
+    scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: residuals are
+                    kept without its scale
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
     timeout_ms      how long to wait for a silent worker before the step fails and names it
     options         any other setting of the reducer, by name
     """
-    if not isinstance(ddp, DistributedDataParallel):
-        raise OptionError(f"attach() wants a DistributedDataParallel, not a {type(ddp).__name__}")
-    if hasattr(ddp, _ATTACHED):
-        raise OptionError("this model is attached already; a model takes one method")
+    wrapped.check_ddp(ddp)
+    known = _WAYS.get(ddp)
+    if known is not None and known.attached is not None and not known.attached.reducer.is_closed:
+        raise OptionError("this model is attached already; a model takes one method: close() or detach() "
+                          "the first one")
     if nonfinite not in NONFINITE:
         raise OptionError(f'nonfinite: "{nonfinite}" is not valid; expected one of '
                           + ", ".join(NONFINITE))
-    schedule = WorkerOptions(algo).as_dict()["schedule"]
-    if schedule != "sync":
+    if scaler is not None and not callable(getattr(scaler, "get_scale", None)):
+        raise OptionError(f"scaler: {scaler!r} is not valid; expected a torch.amp.GradScaler")
+    if WorkerOptions(algo).as_dict()["schedule"] != "sync":
         raise OptionError(f"{algo} delays the weights, which a gradient hook cannot do; use "
                           f'syncopate.torch.Optimizer(model, algo="{algo}")')
     chosen = ReducerOptions(algo)
     if momentum is not None:
         options = {"residual": "corrected", "residual_momentum": momentum, **options}
-    if density is not None:
-        options["density"] = density
     chosen.set_all(options)
     group_options = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
-    attached = Attached(ddp, algo, chosen, Density(chosen, density_warmup), nonfinite, transport,
-                        group_options)
-    ddp.register_comm_hook(attached, _take)
-    setattr(ddp, _ATTACHED, attached)
+    schedule = Density(chosen, density, density_warmup)
+    way = _way_of(ddp)  # leads nowhere else than DDP itself until this succeeds
+    attached = Attached(ddp, algo, chosen, schedule, nonfinite, scaler, transport, group_options)
+    attached.lead(way)
     return attached

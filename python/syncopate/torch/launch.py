@@ -24,12 +24,23 @@ def init() -> tuple[int, int]:
     if dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     if "RANK" in os.environ:
-        dist.init_process_group("gloo")
+        _initialise()
         return dist.get_rank(), dist.get_world_size()
     rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
     workers = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1))
-    dist.init_process_group("gloo", init_method=_meeting_point(workers), rank=rank, world_size=workers)
+    _initialise(init_method=_meeting_point(workers), rank=rank, world_size=workers)
     return rank, workers
+
+
+def _initialise(**how: Any) -> None:
+    """Distributions build PyTorch 2.x without libuv, which it then asks for all the same."""
+    try:
+        dist.init_process_group("gloo", **how)
+    except RuntimeError as error:
+        if "libuv" not in str(error) or os.environ.get("USE_LIBUV") == "0":
+            raise
+        os.environ["USE_LIBUV"] = "0"
+        dist.init_process_group("gloo", **how)
 
 
 def _meeting_point(workers: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import OptionError
 from .hook import Attached
+from .model import norm
 from .optimizer import Optimizer
 
 NAMES = ("summary.json", "metrics.jsonl", "settings.json")
@@ -104,7 +105,7 @@ class Metrics:
         residual = self._source.residual()
         if residual is not None:
             values["threshold"] = self._source.stats()["threshold"]
-            values["residual_norm"] = float(residual.double().norm())
+            values["residual_norm"] = norm(residual)
         self._line(values)
 
     def judged(self, test_loss: float, test_accuracy: float = math.nan) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 
 import torch
 
@@ -16,6 +17,11 @@ def floats_at(address: int, count: int) -> torch.Tensor:
     if count == 0:
         return torch.empty(0)
     return torch.frombuffer((ctypes.c_float * count).from_address(address), dtype=torch.float32)
+
+
+def norm(floats: torch.Tensor) -> float:
+    """The Euclidean norm, in double precision, piece by piece: a copy would be twice as large again."""
+    return math.sqrt(sum(float(part.double().square().sum()) for part in floats.split(1 << 16)))
 
 
 def _check_parameter(name: str, parameter: torch.nn.Parameter) -> None:

@@ -6,18 +6,19 @@ memory; their weights are kept in float32 and rounded after each step.
 """
 from __future__ import annotations
 
+import numbers
 from typing import Any, Callable
 
 import torch
-from torch.nn.parallel import DistributedDataParallel
 
 from ..core import SUMMED, Worker, cost_as_dict, serve
-from ..errors import NonFiniteError, OptionError, PeerError
+from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
 from ..options import WorkerOptions
-from . import launch, state
+from . import launch, owners, state, wrapped
 from .density import Density
-from .model import floats_at, layout_of, trained_parameters
+from .model import floats_at, layout_of, norm, trained_parameters
 
+FIXED = ("momentum", "weight_decay", "nesterov")  # the library's, from the first step to the last
 LEAST_LR = 1e-12  # schedules may end at zero; the library wants a rate above that
 
 
@@ -50,46 +51,56 @@ class Optimizer(torch.optim.Optimizer):
     timeout_ms      how long to wait for a silent worker before a step fails and names it
     options         any other setting of worker, reducer and optimizer, by name: momentum,
                     weight_decay, nesterov, delay, warmup, optimizer_local, select, exchange ...
+
+    After close() every call that needs the library raises ClosedError.
     """
 
     def __init__(self, model: torch.nn.Module, algo: str = "ssd-sgd", *, lr: float,
                  density: float | None = None, density_warmup: int = 0, servers: int = 0,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
-        if isinstance(model, DistributedDataParallel):
-            raise OptionError("the model is wrapped in DistributedDataParallel, which would exchange "
-                              "gradients a second time; give its .module")
-        if not lr > 0:
+        wrapped.check_module(model)
+        if not isinstance(lr, numbers.Real) or not lr > 0:
             raise OptionError(f"lr: {lr} is not valid; expected a number above 0")
         chosen = WorkerOptions(algo)
-        if density is not None:
-            options["density"] = density
         chosen.set_all(options)
-        self.density = Density(chosen, density_warmup)
+        self.density = Density(chosen, density, density_warmup)
         chosen.check(servers)
         self.options = {"algo": algo, "lr": lr, **chosen.as_dict()}
         names = trained_parameters(model)
+        owners.check_free(names)
         self.layout = layout_of(names)
         self._model = model
         self._parameters = list(names.values())
-        defaults = {name: self.options[name] for name in ("lr", "momentum", "weight_decay", "nesterov")}
-        self._is_open = False
+        defaults = {name: self.options[name] for name in ("lr", *FIXED)}
+        self._has_group = False
         super().__init__(self._parameters, defaults)
-        self._is_open = True
+        self._has_group = True
         self._flatten()
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
         if servers:
             self.group.appoint(servers)
+        self._worker: Worker | None = None
+        self._own: tuple[torch.Tensor, list[torch.Tensor]] | None = None
         self.is_server = self.group.is_server
         if self.is_server:
             self._try(serve, self.group, self.layout, chosen, self._weights.data_ptr())
             self.group.close()
             return
-        self.worker = self._try(Worker, self.group, self.layout, chosen, self._weights.data_ptr())
-        self._own: tuple[torch.Tensor, list[torch.Tensor]] | None = None
+        self._worker = self._try(Worker, self.group, self.layout, chosen, self._weights.data_ptr())
+        owners.claim(names, self)
+
+    @property
+    def worker(self) -> Worker:
+        """The library's. ClosedError if there is none any more."""
+        if self._worker is None:
+            raise ClosedError("this process was a parameter server, and all workers have closed")
+        if self._worker.is_closed:
+            raise ClosedError("this optimizer is closed and makes no further step; make another one")
+        return self._worker
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """There is one group: the library has one learning rate for the whole model."""
-        if self._is_open:
+        if self._has_group:
             raise OptionError("one learning rate is used for the whole model; further groups of "
                               "parameters are not supported")
         super().add_param_group(param_group)
@@ -148,6 +159,7 @@ class Optimizer(torch.optim.Optimizer):
         next step may follow. The step did not happen; nor, with a delay, did those since the bad one,
         and the model holds the global weights. With servers it is final.
         """
+        self._check_fixed()
         if self._own is not None:
             raise OptionError("the model holds the global weights; call resume() before the next "
                               "gradient is computed, or use: with optimizer.settle(): ...")
@@ -163,6 +175,16 @@ class Optimizer(torch.optim.Optimizer):
         finally:
             self._spread()
         return loss
+
+    def _check_fixed(self) -> None:
+        """OptionError if somebody, such as OneCycleLR, has changed what the library was opened with."""
+        worker = self.worker
+        for name in FIXED:
+            if self.param_groups[0][name] != self.options[name]:
+                raise OptionError(
+                    f"{name} was changed from {self.options[name]} to {self.param_groups[0][name]} after "
+                    f"{worker.steps()} steps, but only the learning rate can change during a run; "
+                    "OneCycleLR and CyclicLR leave momentum alone with cycle_momentum=False")
 
     @property
     def steps(self) -> int:
@@ -233,7 +255,7 @@ class Optimizer(torch.optim.Optimizer):
         found.update(last)
         found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
         residual = self.residual()
-        found["residual_norm"] = 0.0 if residual is None else float(residual.double().norm())
+        found["residual_norm"] = 0.0 if residual is None else norm(residual)
         return found
 
     @property
@@ -244,7 +266,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def residual(self) -> torch.Tensor | None:
         """What this worker has not sent yet, in the layout's order; None if nothing is kept. With a
-        delay, what is under way counts as sent. A view, valid until the next step."""
+        delay, what is under way counts as sent. A view, valid until the next step or
+        close()."""
         address = self.worker.residual()
         return floats_at(address, self.layout.size) if address else None
 
@@ -278,7 +301,16 @@ class Optimizer(torch.optim.Optimizer):
         self.param_groups[0]["lr"] = (saved[0] if isinstance(saved, list) else saved)["lr"]
         self._spread()
 
+    def gather(self, values: list[int]) -> list[list[int]]:
+        """Tell all workers as many numbers as they tell, and hear theirs."""
+        mine = torch.tensor(values)
+        everyone = torch.empty(self.group.size, mine.numel(), dtype=mine.dtype)
+        self._try(self.worker.gather, mine.data_ptr(), 8 * mine.numel(), everyone.data_ptr())
+        return everyone.tolist()
+
     def close(self) -> None:
-        """End. No further step can be made; the model keeps its weights."""
-        self.worker.close()
+        """End. No further step can be made; the model keeps its weights. Harmless when done twice."""
+        owners.release(self)
+        if self._worker is not None:
+            self._worker.close()
         self.group.close()

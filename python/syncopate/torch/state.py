@@ -9,11 +9,14 @@ from typing import Any, Protocol, Sequence
 import torch
 
 from ..core import Group, Layout
-from ..errors import StateError
+from ..errors import OptionError, StateError
+from . import plain
 
 VERSION = 1
-NAME = "step-{steps:012d}-rank-{rank:05d}-of-{workers:05d}.pt"
-PATTERN = re.compile(r"step-(\d+)-rank-(\d+)-of-(\d+)\.pt$")
+ENDING = ".state"
+NAME = "step-{steps:012d}-rank-{rank:05d}-of-{workers:05d}" + ENDING
+PATTERN = re.compile(r"step-(\d+)-rank-(\d+)-of-(\d+)" + re.escape(ENDING) + "$")
+MOST_SETS = 64  # of which workers tell each other
 
 
 class Stateful(Protocol):
@@ -24,6 +27,9 @@ class Stateful(Protocol):
 
     def state_dict(self) -> dict[str, Any]:
         """This worker's state."""
+
+    def gather(self, values: list[int]) -> list[list[int]]:
+        """Tell all workers as many numbers as they tell, and hear theirs."""
 
     def load_state_dict(self, saved: Any) -> None:
         """Take one on, or all workers' of a run with another number of them."""
@@ -74,22 +80,29 @@ def unpack(kind: str, saved: dict[str, Any] | Sequence[dict[str, Any]], group: G
             for each in states]
 
 
-def save(directory: str, what: Stateful, **more: Any) -> str:
-    """Write this worker's state into a directory that all workers share, with anything else that
-    torch.save() takes, such as model=model.state_dict(). Collective for an Optimizer. Returns the path;
-    the file is there whole or not at all."""
+def save(directory: str, what: Stateful, *, keep: int | None = 2, **more: Any) -> str:
+    """Write this worker's state into a directory, with anything else that is plain data or tensors, such
+    as model=model.state_dict(). Collective for an Optimizer. Returns the path; the file is there whole or
+    not at all.
+
+    keep  of how many saves, the newest ones, files stay: at least 2, as workers do not save at the same
+          instant; None keeps all. Every worker removes its own
+    """
+    if keep is not None and (not isinstance(keep, int) or keep < 2):
+        raise OptionError(f"keep: {keep!r} is not valid; expected 2 or more, or None to keep all")
     os.makedirs(directory, exist_ok=True)
     saved = what.state_dict()
     path = os.path.join(directory, NAME.format(**saved))
-    torch.save({"state": saved, **more}, path + ".part")
-    os.replace(path + ".part", path)
+    plain.write(path, {"state": saved, **more})
+    if keep is not None:
+        _prune(directory, what.group, keep)
     return path
 
 
 def _sets(directory: str) -> dict[tuple[int, int], dict[int, str]]:
     """{(steps, workers): {rank: path}} of what is in a directory."""
     found: dict[tuple[int, int], dict[int, str]] = {}
-    for path in glob.glob(os.path.join(glob.escape(directory), "*.pt")):
+    for path in glob.glob(os.path.join(glob.escape(directory), "*" + ENDING)):
         match = PATTERN.search(os.path.basename(path))
         if match:
             steps, rank, workers = map(int, match.groups())
@@ -97,22 +110,56 @@ def _sets(directory: str) -> dict[tuple[int, int], dict[int, str]]:
     return found
 
 
+def _prune(directory: str, group: Group, keep: int) -> None:
+    """Remove what is older than this worker's newest saves: its own, and its share of what another number
+    of workers has left."""
+    sets = _sets(directory)
+    own = sorted(steps for (steps, workers), paths in sets.items()
+                 if workers == group.size and group.rank in paths)
+    oldest = own[-keep] if len(own) >= keep else -1
+    for (steps, _), paths in sets.items():
+        for rank, path in paths.items():
+            if steps < oldest and rank % group.size == group.rank:
+                os.remove(path)
+
+
+def _usable(sets: dict[tuple[int, int], dict[int, str]], group: Group) -> list[tuple[int, int]]:
+    """Sets of which this worker sees what it needs: its own file, or all, if the number of workers was
+    another one. The newest first."""
+    return sorted((key for key, paths in sets.items()
+                   if (group.rank in paths if key[1] == group.size else len(paths) == key[1])),
+                  reverse=True)
+
+
+def _agree(usable: list[tuple[int, int]], what: Stateful) -> tuple[int, int] | None:
+    """The newest set that all workers can use. Collective: everyone tells its newest ones."""
+    numbers = [number for key in usable[:MOST_SETS] for number in key]
+    everyone = what.gather(numbers + [-1] * (2 * MOST_SETS - len(numbers)))
+    common = set.intersection(*({(steps, workers) for steps, workers in zip(each[::2], each[1::2])
+                                 if steps >= 0} for each in everyone))
+    return max(common, default=None)
+
+
 def _read(path: str) -> dict[str, Any]:
-    # A run's own files. Reading plain data only is not to be had from 1.13: it knows no floats.
-    return torch.load(path, map_location="cpu", weights_only=False)
+    found = plain.read(path)
+    if not isinstance(found, dict) or not isinstance(found.get("state"), dict):
+        raise StateError(f'"{path}" holds no state')
+    return found
 
 
 def load(directory: str, what: Stateful) -> dict[str, Any]:
-    """Take on the newest complete set of states in a directory, whatever its number of workers was.
-    As torch.load() may run code that is in a file, load what you have saved.
+    """Take on the newest set of states that all workers can read, whatever its number of workers was.
+    Collective. With the number of workers that saved it, each reads its own file, and directories may be
+    on different file systems; with another number, every worker must see all files.
     Returns what else this worker saved with it (or the worker of its rank modulo the old number)."""
     sets = _sets(directory)
-    whole = [key for key, paths in sets.items() if len(paths) == key[1]]
-    if not whole:
+    newest = _agree(_usable(sets, what.group), what)
+    if newest is None:
         parts = ", ".join(f"step {steps}: {len(paths)} of {workers} workers"
                           for (steps, workers), paths in sorted(sets.items()))
-        raise StateError(f'no complete set of states in "{directory}"; there is: {parts or "nothing"}')
-    _, workers = newest = max(whole)
+        raise StateError(f'no complete set of states in "{directory}" on all workers; worker '
+                         f'{what.group.rank} of {what.group.size} sees: {parts or "nothing"}')
+    _, workers = newest
     paths = sets[newest]
     own = _read(paths[what.group.rank % workers])
     if workers == what.group.size:

@@ -1,5 +1,5 @@
 # The front door. `make` builds with what is here; `make demo` and `make test` install what they need first.
-.PHONY: all demo test lint bench install clean setup format
+.PHONY: all demo test lint bench install uninstall package clean setup format
 
 all:
 	@scripts/build
@@ -33,9 +33,18 @@ bench:
 install: all
 	@cmake --install build
 
+# What the last `make install` put into place.
+uninstall:
+	@cmake -DMANIFEST=build/install_manifest.txt -P cmake/uninstall.cmake
+
+# Debian packages for this release of Debian, in build-package.
+package:
+	@scripts/setup package
+	@scripts/package
+
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs scripts/wrap-comments
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-dev build-tsan build-fuzz
+	@rm -rf build build-dev build-tsan build-fuzz build-package

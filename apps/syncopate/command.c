@@ -3,20 +3,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "help.h"
 
 /* What was typed before the name of the command that runs, such as "syncopate bench". */
 static const char *typed = "syncopate";
-
-static int overview(FILE *to, const char *prefix, const struct command *const *table, size_t count)
-{
-    fprintf(to, "usage: %s COMMAND [options]\n\n", prefix);
-    for (size_t i = 0; i < count; i++)
-        fprintf(to, "  %-10s %s\n", table[i]->name, table[i]->help);
-    fprintf(to, "\n%s COMMAND --help tells more.\n", prefix);
-    return to == stdout ? EXIT_GOOD : EXIT_USAGE;
-}
 
 static int run_as(const char *prefix, const struct command *command, int argc, char **argv)
 {
@@ -27,10 +19,11 @@ static int run_as(const char *prefix, const struct command *command, int argc, c
 int command_dispatch(const char *prefix, const struct command *const *table, size_t count, int argc,
                      char **argv)
 {
-    if (argc < 1)
-        return overview(stderr, prefix, table, count);
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return overview(stdout, prefix, table, count);
+    enum help_form form = argc < 1 ? HELP_TEXT : help_asked(argv[0]);
+    if (form != HELP_NONE) {
+        help_print_table(form, prefix, table, count);
+        return argc < 1 ? EXIT_USAGE : EXIT_GOOD;
+    }
     for (size_t i = 0; i < count; i++)
         if (strcmp(table[i]->name, argv[0]) == 0)
             return run_as(prefix, table[i], argc - 1, argv + 1);
@@ -39,20 +32,6 @@ int command_dispatch(const char *prefix, const struct command *const *table, siz
         fprintf(stderr, " %s", table[i]->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
-}
-
-static void print_help(const struct command *self, const struct flag_set *sets, size_t count)
-{
-    printf("usage: %s %s %s\n%s\n", typed, self->name, self->usage, self->help);
-    for (size_t i = 0; i < count; i++) {
-        size_t length = syn_settings_help(sets[i].table, NULL, 0);
-        char *text = malloc(length + 1);
-        if (!text)
-            return;
-        syn_settings_help(sets[i].table, text, length + 1);
-        printf("\n%s", text);
-        free(text);
-    }
 }
 
 static const struct flag_set *find_set(const struct flag_set *sets, size_t count, const char *name)
@@ -107,9 +86,9 @@ enum syn_status flags_read(const struct command *self, const struct flag_set *se
 {
     *flags = (struct flags){0};
     for (int at = 0; at < argc; at++) {
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
-            print_help(self, sets, count);
-            flags->wants_help = true;
+        flags->wants_help = help_asked(argv[at]);
+        if (flags->wants_help != HELP_NONE) {
+            help_print(flags->wants_help, typed, self, sets, count);
             return SYN_OK;
         }
         if (strncmp(argv[at], "--", 2) == 0) {

@@ -38,11 +38,14 @@ struct flag_set {
 
 #define MOST_WORDS 64
 
+/* What to print instead of running; see help.h. */
+enum help_form { HELP_NONE, HELP_TEXT, HELP_MAN, HELP_WORDS };
+
 /* What came of the command line. */
 struct flags {
     const char *words[MOST_WORDS]; /* the arguments that are not flags, in order */
     size_t word_count;
-    bool wants_help; /* --help or -h was there, and help has been printed: exit with EXIT_GOOD */
+    enum help_form wants_help; /* not HELP_NONE: it has been printed, exit with EXIT_GOOD */
 };
 
 /* Fill every set with its defaults, then read --name value, --name=value, and a bare --switch.

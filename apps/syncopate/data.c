@@ -84,22 +84,21 @@ struct request {
 };
 
 /* Read the command line; false if there is nothing more to do. */
-static bool parse(const struct command *self, const char *full_name, bool takes_names, int argc,
-                  char **argv, struct request *request)
+static bool parse(const struct command *self, bool takes_names, int argc, char **argv,
+                  struct request *request)
 {
-    struct command named = *self;
     const struct flag_set set = {takes_names ? &where_flags : &all_flags, &request->options};
     struct flags *flags = &request->flags;
-    named.name = full_name;
-    request->code = exit_code(flags_parse(&named, &set, 1, argc, argv, flags));
+    request->code = exit_code(flags_parse(self, &set, 1, argc, argv, flags));
     if (request->code != EXIT_GOOD || flags->wants_help)
         return false;
     if (takes_names == (flags->word_count > 0))
         return true;
     request->code =
         takes_names
-            ? usage_error("%s needs the name of a data set; see syncopate data list", full_name)
-            : usage_error("%s: \"%.64s\" is one word too many", full_name, flags->words[0]);
+            ? usage_error("data %s needs the name of a data set; see syncopate data list",
+                          self->name)
+            : usage_error("data %s: \"%.64s\" is one word too many", self->name, flags->words[0]);
     return false;
 }
 
@@ -107,7 +106,7 @@ static int run_get(const struct command *self, int argc, char **argv)
 {
     struct request request;
     struct bar bar = {.is_shown = false};
-    if (!parse(self, "data get", true, argc, argv, &request))
+    if (!parse(self, true, argc, argv, &request))
         return request.code;
     begin_bar(&bar);
     enum syn_status status = SYN_OK;
@@ -153,7 +152,7 @@ static int run_check(const struct command *self, int argc, char **argv)
 {
     struct request request;
     struct bar bar = {.is_shown = false};
-    if (!parse(self, "data check", true, argc, argv, &request))
+    if (!parse(self, true, argc, argv, &request))
         return request.code;
     begin_bar(&bar);
     enum syn_status status = SYN_OK;
@@ -175,7 +174,7 @@ static void print_json(const char *directory)
 static int run_list(const struct command *self, int argc, char **argv)
 {
     struct request request;
-    if (!parse(self, "data list", false, argc, argv, &request))
+    if (!parse(self, false, argc, argv, &request))
         return request.code;
     if (request.options.json) {
         print_json(request.options.dir);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <syncopate/log.h>
+#include <syncopate/version.h>
 
 #include "command.h"
 
@@ -32,6 +33,10 @@ static void to_standard_error(void *context, enum syn_log_level level, const cha
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("syncopate %s\n", syn_version());
+        return EXIT_GOOD;
+    }
     syn_log_to(to_standard_error, NULL, SYN_LOG_INFO);
     return command_dispatch("syncopate", commands, sizeof commands / sizeof commands[0], argc - 1,
                             argv + 1);

@@ -158,11 +158,11 @@ static enum syn_status read_options(const struct command *self, int argc, char *
     enum syn_status status = flags_parse(self, sets, count, argc, argv, &flags);
     if (status != SYN_OK)
         return status;
-    *done = flags.wants_help;
-    if (*done) {
+    *done = flags.wants_help != HELP_NONE;
+    if (flags.wants_help == HELP_TEXT)
         print_presets();
+    if (*done)
         return SYN_OK;
-    }
     if (flags.word_count > 0) {
         usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
         return SYN_INVALID;

@@ -1,0 +1,36 @@
+# syncopate_manual(TARGET): manual pages of the command TARGET, made by the command itself from its setting rows,
+# when everything is built. Run as a script, this file writes them: COMMAND is the program, FOLDER where they go.
+if(CMAKE_SCRIPT_MODE_FILE)
+    function(write_pages name)
+        string(REPLACE "-" ";" words ${name})
+        list(REMOVE_AT words 0)
+        execute_process(COMMAND ${COMMAND} ${words} --help=man OUTPUT_VARIABLE text RESULT_VARIABLE failed)
+        if(failed)
+            message(FATAL_ERROR "${COMMAND} ${words} --help=man failed: ${failed}")
+        endif()
+        file(WRITE ${FOLDER}/${name}.1 "${text}")
+        if(NOT text MATCHES "\\.SH COMMANDS")
+            return()
+        endif()
+        execute_process(COMMAND ${COMMAND} ${words} --help=words OUTPUT_VARIABLE lines)
+        string(REGEX MATCHALL "[^\n]+" lines "${lines}")
+        foreach(line IN LISTS lines)
+            string(REGEX REPLACE "\t.*" "" word "${line}")
+            write_pages(${name}-${word})
+        endforeach()
+    endfunction()
+    file(MAKE_DIRECTORY ${FOLDER})
+    write_pages(syncopate)
+    return()
+endif()
+
+set(syncopate_manual_script ${CMAKE_CURRENT_LIST_FILE})
+
+function(syncopate_manual target)
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/man)
+    add_custom_command(OUTPUT ${folder}/syncopate.1 VERBATIM
+        COMMAND ${CMAKE_COMMAND} -DCOMMAND=$<TARGET_FILE:${target}> -DFOLDER=${folder} -P ${syncopate_manual_script}
+        DEPENDS ${target} ${syncopate_manual_script} COMMENT "Manual pages")
+    add_custom_target(manual ALL DEPENDS ${folder}/syncopate.1)
+    install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+endfunction()

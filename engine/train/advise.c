@@ -124,7 +124,6 @@ enum syn_status syn_advise(const struct syn_train_options *options, struct syn_a
     if (syn_train_is_auto(&checked))
         checked.algo = "ssgd";
     SYN_TRY(syn_train_check(&checked));
-    checked.threads = options->threads; /* each worker resolves its own */
     if (!syn_group_under_mpi() && options->workers < 2)
         return syn_report(SYN_INVALID,
                           "workers: 1 has nobody to exchange with; expected at least 2, "

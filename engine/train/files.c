@@ -13,8 +13,9 @@
 #include "engine/train/checkpoint.h"
 #include "engine/train/json.h"
 
-#define PATH_BYTES (SYN_TEXT_BYTES + 32)
-#define MOST_RUNS  100000
+#define PATH_BYTES     (SYN_TEXT_BYTES + 32)
+#define MOST_RUNS      100000
+#define SETTINGS_BYTES 16384 /* of settings.json, but for the hosts */
 
 static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
                                     SYN_CHECKPOINT_FOLDER};
@@ -133,20 +134,34 @@ static enum syn_status add_settings(struct syn_json *json, const struct syn_sett
     return SYN_OK;
 }
 
+static enum syn_status add_all(struct syn_json *json, const struct syn_train_options *options)
+{
+    SYN_TRY(add_settings(json, &syn_train_settings, options));
+    SYN_TRY(add_settings(json, &syn_optimizer_settings, &options->worker.optimizer));
+    SYN_TRY(add_settings(json, &syn_worker_settings, &options->worker));
+    SYN_TRY(add_settings(json, &syn_reducer_settings, &options->worker.reducer));
+    SYN_TRY(add_settings(json, &syn_data_settings, &options->data));
+    return SYN_OK;
+}
+
 enum syn_status syn_files_settings(const struct syn_train_options *options,
                                    const struct syn_files *files)
 {
-    char text[16384];
-    struct syn_json json = syn_json_begin(text, sizeof text);
-    SYN_TRY(add_settings(&json, &syn_train_settings, options));
-    SYN_TRY(add_settings(&json, &syn_optimizer_settings, &options->worker.optimizer));
-    SYN_TRY(add_settings(&json, &syn_worker_settings, &options->worker));
-    SYN_TRY(add_settings(&json, &syn_reducer_settings, &options->worker.reducer));
-    SYN_TRY(add_settings(&json, &syn_data_settings, &options->data));
+    size_t capacity = SETTINGS_BYTES + (files->hosts ? strlen(files->hosts) : 0);
+    char *text = malloc(capacity);
+    if (!text)
+        return syn_report(SYN_MEMORY, "cannot allocate %zu bytes", capacity);
+    struct syn_json json = syn_json_begin(text, capacity);
+    enum syn_status status = add_all(&json, options);
+    if (files->hosts)
+        syn_json_value(&json, "hosts", files->hosts);
     if (options->advice[0])
         syn_json_text(&json, "advice", options->advice);
     syn_json_end(&json);
-    return write_whole(files, "settings.json", text);
+    if (status == SYN_OK)
+        status = write_whole(files, "settings.json", text);
+    free(text);
+    return status;
 }
 
 bool syn_files_continue(const struct syn_train_options *options)

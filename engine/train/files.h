@@ -12,6 +12,7 @@
 
 struct syn_files {
     char out[SYN_TEXT_BYTES]; /* the directory */
+    const char *hosts;        /* lent: where the workers are, as JSON for settings.json; or NULL */
     FILE *metrics;
     long written; /* bytes of whole lines in it */
     bool lacks_lines;

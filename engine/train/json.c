@@ -76,6 +76,12 @@ void syn_json_text(struct syn_json *json, const char *name, const char *value)
     put(json, "\"");
 }
 
+void syn_json_value(struct syn_json *json, const char *name, const char *value)
+{
+    begin_field(json, name);
+    put(json, "%s", value);
+}
+
 void syn_json_fields(struct syn_json *json, const char *object)
 {
     size_t length = strlen(object);

@@ -25,6 +25,9 @@ void syn_json_count(struct syn_json *json, const char *name, uint64_t value);
 void syn_json_flag(struct syn_json *json, const char *name, bool value);
 void syn_json_text(struct syn_json *json, const char *name, const char *value);
 
+/* Add one field whose value is JSON already. */
+void syn_json_value(struct syn_json *json, const char *name, const char *value);
+
 /* Add all the fields of another object, given as text in braces. */
 void syn_json_fields(struct syn_json *json, const char *object);
 

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/fail.h"
 #include "engine/train/schedule.h"
@@ -138,12 +137,6 @@ double syn_train_density(const struct syn_train_options *options, double epoch)
     return fmax(asked, SYN_FIRST_DENSITY * pow(0.25, stage));
 }
 
-static uint64_t cores(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (uint64_t)count : 1;
-}
-
 enum syn_status syn_train_check(struct syn_train_options *options)
 {
     SYN_TRY(syn_settings_check(&syn_train_settings, options));
@@ -158,10 +151,5 @@ enum syn_status syn_train_check(struct syn_train_options *options)
                           "expected 0",
                           (unsigned long long)options->servers);
     SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));
-    SYN_TRY(syn_lr_check(options));
-    if (options->threads == 0)
-        options->threads = cores() / (options->workers ? options->workers : 1);
-    if (options->threads == 0)
-        options->threads = 1;
-    return SYN_OK;
+    return syn_lr_check(options);
 }

@@ -4,7 +4,7 @@
 
 #include <syncopate/engine/train.h>
 
-/* Check every field by its row and what the rows cannot know; resolve threads == 0. CHOICE
+/* Check every field by its row and what the rows cannot know. CHOICE
  * fields are replaced by copies that outlive the caller's. */
 enum syn_status syn_train_check(struct syn_train_options *options);
 

@@ -12,6 +12,7 @@
 #include "engine/base/tree.h"
 #include "engine/train/feed.h"
 #include "engine/train/options.h"
+#include "engine/train/places.h"
 
 bool syn_run_serves(const struct syn_run *run)
 {
@@ -34,7 +35,7 @@ static enum syn_status build_model(struct syn_run *run)
     syn_model_defaults(&how);
     how.batch = run->options.batch;
     how.time = run->options.time;
-    how.threads = run->options.threads;
+    how.threads = run->threads;
     how.seed = dropout_seed(run);
     enum syn_status status = syn_model_build(graph, &how, &run->model);
     syn_graph_free(graph);
@@ -106,6 +107,26 @@ static enum syn_status clear_up(const struct syn_run *run)
     return syn_tree_remove(path);
 }
 
+/* Servers do not compute; one thread is enough for the model whose layout they need. */
+static enum syn_status share_cores(struct syn_run *run)
+{
+    struct syn_place *all = NULL;
+    size_t workers = (size_t)run->options.workers;
+    SYN_TRY(syn_engine_allocate(workers, sizeof *all, &all));
+    enum syn_status status = syn_places_gather(run->group, run->options.threads, all);
+    run->threads = 1;
+    if (status == SYN_OK && !syn_run_serves(run)) {
+        size_t length = syn_places_json(all, workers, NULL, 0);
+        run->threads = syn_places_threads(all, workers, run->rank);
+        status = syn_engine_allocate(length + 1, 1, &run->hosts);
+        if (status == SYN_OK)
+            syn_places_json(all, workers, run->hosts, length + 1);
+        run->files.hosts = run->hosts;
+    }
+    free(all);
+    return status;
+}
+
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run)
 {
@@ -117,6 +138,7 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     SYN_TRY(syn_train_check(&run->options));
     if (run->options.resume[0] && !run->options.out[0])
         memcpy(run->options.out, run->options.resume, sizeof run->options.out);
+    SYN_TRY(share_cores(run));
     SYN_TRY(open_data(run));
     SYN_TRY(build_model(run));
     run->options.worker.run_steps = run->steps;
@@ -179,6 +201,7 @@ void syn_run_close(struct syn_run *run)
 {
     syn_update_close(&run->update); /* first: it may still read what is freed here */
     syn_files_close(&run->files);
+    free(run->hosts);
     free(run->gradient);
     free(run->sum);
     free(run->weights);

@@ -15,6 +15,8 @@ struct syn_run {
     struct syn_train_options options;
     struct syn_group *group; /* lent */
     size_t rank;
+    uint64_t threads;             /* that this worker computes on */
+    char *hosts;                  /* on what all do, as settings.json tells it */
     struct syn_train_watch watch; /* tell may be NULL */
     struct syn_data *data;
     struct syn_model *model;

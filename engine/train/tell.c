@@ -241,7 +241,7 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
         .params = run->params,
         .workers = run->options.workers,
         .servers = run->options.servers,
-        .threads = run->options.threads,
+        .threads = run->threads,
         .batch = run->options.batch,
         .accumulate = run->options.accumulate,
         .steps = run->step,

@@ -46,6 +46,10 @@ struct syn_optim {
                   const struct syn_optim_run *run);
 };
 
+/* Multiply an optimizer's weight decay: for one whose momentum is applied elsewhere, and to the
+ * gradients alone. */
+void syn_optimizer_scale_decay(struct syn_optimizer *optimizer, double factor);
+
 /* How many floats such an optimizer remembers of each weight. */
 size_t syn_optimizer_memories(const struct syn_optimizer_options *options);
 

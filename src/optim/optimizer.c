@@ -98,6 +98,11 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
     return SYN_OK;
 }
 
+void syn_optimizer_scale_decay(struct syn_optimizer *optimizer, double factor)
+{
+    optimizer->options.weight_decay *= factor;
+}
+
 static enum syn_status check_rates(double lr, double scale)
 {
     if (!isfinite(lr) || lr < 0)

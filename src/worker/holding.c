@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "optim/optim.h"
+#include "worker/store.h"
 
 static enum syn_status open_customers(struct syn_holding *holding)
 {
@@ -40,7 +41,7 @@ enum syn_status syn_holding_open(struct syn_holding *holding, struct syn_group *
     holding->shard = syn_mail_shard(group, size, group->rank - group->workers);
     size_t count = holding->shard.count;
     size_t limit = holding->form.limit < count ? holding->form.limit : count;
-    SYN_TRY(syn_optimizer_open(&options->optimizer, count, &holding->optimizer));
+    SYN_TRY(syn_store_open_optimizer(options, count, &holding->optimizer));
     holding->rows = 1 + syn_optimizer_memories(&options->optimizer);
     SYN_TRY(syn_allocate(count, sizeof(float), &holding->weights));
     SYN_TRY(syn_allocate(count, sizeof(float), &holding->sum));

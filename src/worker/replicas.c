@@ -34,7 +34,7 @@ static enum syn_status open_parts(struct replicas *own, const struct syn_store_s
     own->sends_updates = setup->options->send_updates;
     SYN_TRY(syn_allocate(own->size, sizeof *own->weights, &own->weights));
     memcpy(own->weights, setup->weights, own->size * sizeof *own->weights);
-    SYN_TRY(syn_optimizer_open(&setup->options->optimizer, own->size, &own->optimizer));
+    SYN_TRY(syn_store_open_optimizer(setup->options, own->size, &own->optimizer));
     return syn_pushes_open(&own->pushes, setup, NULL, NULL);
 }
 

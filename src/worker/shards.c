@@ -89,7 +89,7 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     SYN_TRY(syn_layout_copy(setup->layout, &shards->layout));
     SYN_TRY(syn_ring_open(setup->group, size, true, &shards->ring));
     shards->own = syn_ring_own(shards->ring, size);
-    SYN_TRY(syn_optimizer_open(&setup->options->optimizer, shards->own.count, &shards->optimizer));
+    SYN_TRY(syn_store_open_optimizer(setup->options, shards->own.count, &shards->optimizer));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->pulled));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->sum));

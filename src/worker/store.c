@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "optim/optim.h"
 
 #define SYN_PART(name) extern const struct syn_store_type syn_store_##name;
 #include "worker/stores.def"
@@ -41,6 +42,17 @@ void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)
     sum->answers = answers;
     if (more->staleness_most > sum->staleness_most)
         sum->staleness_most = more->staleness_most;
+}
+
+/* In the global optimizer, momentum makes 1/(1 - mu) of weight decay's strength as it does of the
+ * gradient's. In the residual it sees gradients only, as decay must not wait to be selected; so the
+ * factor is given here, and the same weight decay means the same for all methods. */
+enum syn_status syn_store_open_optimizer(const struct syn_worker_options *options, size_t size,
+                                         struct syn_optimizer **optimizer)
+{
+    SYN_TRY(syn_optimizer_open(&options->optimizer, size, optimizer));
+    syn_optimizer_scale_decay(*optimizer, 1 / (1 - options->reducer.residual_momentum));
+    return SYN_OK;
 }
 
 enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,

@@ -19,6 +19,7 @@ struct crew *crew_of(const char *recipe, size_t servers)
     crew->steps = 24;
     crew->lr = 0.05;
     crew->tensors = odd_tensors;
+    scenario_weights(crew->first, CREW_SIZE);
     syn_worker_defaults(&crew->options);
     crew->status[0] = syn_recipe_apply_worker(recipe, &crew->options);
     crew->options.warmup = 3;
@@ -103,14 +104,14 @@ void crew_member(struct syn_group *group, size_t rank, void *context)
     struct crew *crew = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    static const float zeros[CREW_SIZE];
+    memcpy(crew->last[rank], crew->first, sizeof crew->first);
     enum syn_status status = syn_group_appoint(group, crew->servers);
     if (status == SYN_OK)
         status = scenario_layout(crew->tensors, &layout);
     if (status == SYN_OK && rank >= syn_group_size(group)) {
-        status = syn_worker_serve(group, layout, &crew->options, zeros);
+        status = syn_worker_serve(group, layout, &crew->options, crew->first);
     } else if (status == SYN_OK) {
-        status = syn_worker_open(group, layout, &crew->options, zeros, &worker);
+        status = syn_worker_open(group, layout, &crew->options, crew->first, &worker);
         if (status == SYN_OK)
             status = train(crew, rank, worker);
     }

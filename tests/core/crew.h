@@ -27,6 +27,7 @@ struct crew {
     /* (optional) Something to do before a worker's step; false: close now. */
     bool (*before)(struct crew *crew, size_t rank, size_t step, float *gradient);
 
+    float first[CREW_SIZE]; /* weights to begin from; none is zero */
     enum syn_status status[TEAM_MOST];
     char cause[TEAM_MOST][512];
     uint64_t hash[TEAM_MOST];             /* of all weights that were handed out */

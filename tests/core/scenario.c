@@ -113,6 +113,12 @@ void scenario_gradient(enum gradients kind, size_t rank, size_t step, float *gra
     }
 }
 
+void scenario_weights(float *weights, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        weights[i] = 2 - (float)(i % 5) * 0.7F;
+}
+
 enum syn_status scenario_options(const struct scenario *scenario,
                                  struct syn_reducer_options *options)
 {

@@ -43,6 +43,9 @@ extern const struct scenario all_scenarios[];
 /* Fill worker rank's gradient of a step. */
 void scenario_gradient(enum gradients kind, size_t rank, size_t step, float *gradient, size_t size);
 
+/* Weights to begin from, none of them zero, so that what takes zeros for them shows. */
+void scenario_weights(float *weights, size_t size);
+
 /* The options of a scenario. */
 enum syn_status scenario_options(const struct scenario *scenario,
                                  struct syn_reducer_options *options);

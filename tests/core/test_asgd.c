@@ -79,9 +79,9 @@ static void a_gradient_is_compensated_for_its_own_delay(void **state)
         for (size_t i = 0; i < CREW_SIZE; i++) {
             double sign = i % 2 ? 1 : -1;
             double lambda = 0.5;
-            double w = -crew->lr * sign; /* after worker 0's first, computed at where it is used */
-            double p = w;                /* worker 0 has pulled */
-            double p1 = 0;               /* worker 1 begins with the first weights */
+            double p1 = (double)crew->first[i]; /* worker 1 begins with the first weights */
+            double w = p1 - crew->lr * sign;    /* worker 0's first: computed at where it is used */
+            double p = w;                       /* worker 0 has pulled */
             for (int step = 0; step < 4; step++) {
                 double g = 2 * sign;
                 w -= crew->lr * (g + lambda * g * g * (w - p1));
@@ -209,8 +209,8 @@ static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
                 handed += crew->handed[p][i];
                 left += (double)crew->residual[p][i] / crew->lr;
             }
-            double applied = -(double)crew->weights[0][i] / crew->lr;
-            assert_true(fabs(handed - applied - left) < 1e-4);
+            double applied = ((double)crew->first[i] - (double)crew->weights[0][i]) / crew->lr;
+            assert_true(fabs(handed - applied - left) < 1e-3);
         }
         free(crew);
     }

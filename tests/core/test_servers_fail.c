@@ -65,7 +65,6 @@ static void silent_server(struct syn_group *group, size_t rank, void *context)
         counted_member(group, rank, context);
         return;
     }
-    static const float zeros[CREW_SIZE];
     struct syn_worker_options options = crew->options;
     struct syn_layout *layout;
     double momentum;
@@ -73,7 +72,7 @@ static void silent_server(struct syn_group *group, size_t rank, void *context)
     scenario_layout(crew->tensors, &layout);
     crew->status[rank] = syn_worker_resolve(&options, crew->servers, &momentum);
     if (crew->status[rank] == SYN_OK)
-        crew->status[rank] = syn_worker_agree(group, layout, &options, zeros);
+        crew->status[rank] = syn_worker_agree(group, layout, &options, crew->first);
     while (atomic_load(&ended) < 4)
         nap_ms(5);
     syn_layout_free(layout);

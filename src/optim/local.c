@@ -1,8 +1,6 @@
 /* The table of local updates, and the global gradient that glu reads back. */
 #include "optim/local.h"
 
-#include <math.h>
-
 #define SYN_PART(name) extern const struct syn_local_type syn_##name;
 #include "optim/locals.def"
 #undef SYN_PART
@@ -15,12 +13,11 @@ static const struct syn_local_type *const rows[] = {
 
 SYN_TABLE(local, struct syn_local_type)
 
-void syn_global_mean(const struct syn_global_mean *how, const float *before, const float *after,
-                     float *mean, size_t count)
+void syn_global_mean(const struct syn_local_path *path, double momentum, const float *before,
+                     const float *after, float *mean, size_t count)
 {
-    double n = (double)how->n;
-    float shrink = (float)pow(1 - how->lr * how->weight_decay, n);
-    float per_step = (float)((1 - how->momentum) / (n * how->lr));
+    float shrink = (float)path->decay;
+    float per_length = (float)((1 - momentum) / path->length);
     for (size_t i = 0; i < count; i++)
-        mean[i] = (shrink * before[i] - after[i]) * per_step;
+        mean[i] = (shrink * before[i] - after[i]) * per_length;
 }

@@ -23,6 +23,31 @@ struct syn_local_rates {
         *global_mean; /* [count] the mean global gradient read back from them, or NULL if unknown */
 };
 
+/* What the steps from one snapshot to the next add up to, each at its own learning rate: after a
+ * drop of the rate, today's says nothing of how far the weights moved before. With lr_j and l_j
+ * the global and the local rate of step j, and s_j = 1 + mu + ... + mu^(j-1): */
+struct syn_local_path {
+    double length;  /* sum of lr_j */
+    double decay;   /* product of 1 - lr_j * wd */
+    double reached; /* s_n */
+    double covered; /* sum of l_j * s_j */
+};
+
+static inline struct syn_local_path syn_local_path_start(void)
+{
+    return (struct syn_local_path){.decay = 1};
+}
+
+/* One more step. */
+static inline void syn_local_path_add(struct syn_local_path *path, double lr, double lr_local,
+                                      double weight_decay, double momentum)
+{
+    path->length += lr;
+    path->decay *= 1 - lr * weight_decay;
+    path->reached = 1 + momentum * path->reached;
+    path->covered += lr_local * path->reached;
+}
+
 struct syn_local_type {
     struct syn_part part;
     size_t memory;    /* floats remembered of each weight: 0 or 1 */
@@ -34,27 +59,20 @@ struct syn_local_type {
     void (*update)(const struct syn_local_rates *rates, float *v, const float *g, float *memory,
                    size_t count);
 
-    /* The global weights have come that v is a guess of, n updates after those before them; n is
-     * above 0. NULL: nothing to learn from it. */
-    void (*correct)(const struct syn_local_rates *rates, const float *v, const float *weights,
-                    unsigned long long n, float *memory, size_t count);
+    /* The global weights have come that v is a guess of, at the end of a path of one step or more.
+     * NULL: nothing to learn from it. */
+    void (*correct)(const struct syn_local_path *path, const float *v, const float *weights,
+                    float *memory, size_t count);
 };
 
 const struct syn_local_type *syn_local_row(size_t i);
 const struct syn_local_type *syn_local_find(const char *name);
 const char *syn_local_name(size_t i);
 
-/* The mean global gradient over the n global steps between two snapshots, read back from how far
- * they moved:
+/* The mean global gradient over a path's steps, read back from how far the weights moved on it:
  *
- *     ((1 - lr*wd)^n * before - after) / (n * lr / (1 - momentum)) */
-struct syn_global_mean {
-    double lr;
-    double weight_decay;
-    double momentum;
-    unsigned long long n; /* above 0 */
-};
-void syn_global_mean(const struct syn_global_mean *how, const float *before, const float *after,
-                     float *mean, size_t count);
+ *     (decay * before - after) / (length / (1 - momentum)) */
+void syn_global_mean(const struct syn_local_path *path, double momentum, const float *before,
+                     const float *after, float *mean, size_t count);
 
 #endif

@@ -5,10 +5,10 @@
  *
  * Of two weights pulled n steps apart, only their distance is known, not how m changed on the way.
  * If the others' gradients differed from the own ones by c, all the way, then v missed the global
- * weights W by lr * (1 - mu) * c * sum over j = 1..n of (1 + mu + ... + mu^(j-1)), and m by
- * (1 - mu) * c * (1 + ... + mu^(n-1)). So m is set right by
+ * weights W by (1 - mu) * c * sum over j = 1..n of lr_j * (1 + mu + ... + mu^(j-1)), lr_j being the
+ * rate of step j, and m by (1 - mu) * c * (1 + ... + mu^(n-1)). So m is set right by
  *
- *   m += (v - W) / lr * (1 + ... + mu^(n-1)) / (sum over j)
+ *   m += (v - W) * (1 + ... + mu^(n-1)) / (sum over j)
  *
  * After one step that is exact. Directions in which weights swing to and fro need it: the mean
  * velocity over n steps, which glu follows, is that of n/2 steps ago. */
@@ -26,21 +26,10 @@ static void update(const struct syn_local_rates *rates, float *v, const float *g
     }
 }
 
-static float share_of_miss(double mu, unsigned long long n)
+static void correct(const struct syn_local_path *path, const float *v, const float *weights,
+                    float *memory, size_t count)
 {
-    double reached = 0;
-    double covered = 0;
-    for (unsigned long long j = 0; j < n; j++) {
-        reached = 1 + mu * reached;
-        covered += reached;
-    }
-    return (float)(reached / covered);
-}
-
-static void correct(const struct syn_local_rates *rates, const float *v, const float *weights,
-                    unsigned long long n, float *memory, size_t count)
-{
-    float share = share_of_miss((double)rates->global_momentum, n) / rates->lr;
+    float share = (float)(path->reached / path->covered);
     for (size_t i = 0; i < count; i++)
         memory[i] += share * (v[i] - weights[i]);
 }

@@ -24,7 +24,9 @@ struct syn_worker {
     float *global_mean;  /* [size] read back from them, or NULL */
     uint64_t snapshot_steps[2];
     size_t snapshot_count;
-    bool is_mean_stale; /* a snapshot has come since it was read back */
+    bool is_mean_stale;            /* a snapshot has come since it was read back */
+    struct syn_local_path between; /* the last two snapshots */
+    struct syn_local_path since;   /* the last one */
     bool is_pull_open;
     uint64_t steps;
     uint64_t compared; /* the step of the last comparison */
@@ -33,6 +35,9 @@ struct syn_worker {
     struct syn_cost last;
     struct syn_cost total;
 };
+
+/* Begin anew from global weights, as they are after `steps` steps: no memory, one snapshot. */
+void syn_worker_begin_anew(struct syn_worker *worker, const float *weights, uint64_t steps);
 
 /* After a failure of the store's: if that is SYN_NONFINITE and there is a delay, begin anew from
  * the global weights, as all workers do.

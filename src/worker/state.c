@@ -1,5 +1,6 @@
 /* A worker's state in an archive. The store has its own sections; these are the worker's: a head,
  * and whichever of its arrays there are. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,12 @@ static struct head head_of(const struct syn_worker *worker)
     return head;
 }
 
+/* Where the last snapshots lie on the way of the global weights; of a delayed worker. */
+struct paths {
+    struct syn_local_path between;
+    struct syn_local_path since;
+};
+
 /* The worker's arrays by name; those it has not are NULL. */
 struct array {
     const char *name;
@@ -65,6 +72,9 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
     SYN_TRY(syn_worker_recover(worker, worker->store_type->drain(worker->store, 0), NULL));
     struct head head = head_of(worker);
     SYN_TRY(syn_archive_add(archive, "worker/head", &head, sizeof head));
+    struct paths paths = {worker->between, worker->since};
+    if (worker->v)
+        SYN_TRY(syn_archive_add(archive, "worker/paths", &paths, sizeof paths));
     list_arrays(worker, arrays);
     for (int i = 0; i < ARRAYS; i++)
         if (arrays[i].floats)
@@ -94,6 +104,30 @@ static enum syn_status check_head(const struct syn_worker *worker, const struct 
     return SYN_OK;
 }
 
+static bool is_path(const struct syn_local_path *path)
+{
+    return isfinite(path->length) && isfinite(path->decay) && isfinite(path->reached) &&
+           isfinite(path->covered);
+}
+
+/* Runs that were saved before learning rates were remembered cannot go on as they were. */
+static enum syn_status load_paths(struct syn_worker *worker, const struct syn_archive *archive)
+{
+    struct paths paths = {0};
+    struct syn_section section = {0};
+    if (syn_archive_find(archive, "worker/paths", &section) != SYN_OK)
+        return syn_fail(SYN_FORMAT,
+                        "saved by a version that did not keep the learning rates since the last "
+                        "pull (no section \"worker/paths\"): schedule %s cannot go on from it",
+                        worker->options.schedule);
+    SYN_TRY(syn_archive_copy(archive, "worker/paths", &paths, sizeof paths));
+    if (!is_path(&paths.between) || !is_path(&paths.since))
+        return syn_fail(SYN_FORMAT, "section \"worker/paths\" holds what is not finite");
+    worker->between = paths.between;
+    worker->since = paths.since;
+    return SYN_OK;
+}
+
 enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_archive *archive)
 {
     struct head head = {0};
@@ -105,6 +139,8 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
         return syn_fail(SYN_MISMATCH, "saved by worker %llu of %llu, opened as worker %llu of %llu",
                         (unsigned long long)head.rank, (unsigned long long)head.workers,
                         (unsigned long long)own.rank, (unsigned long long)own.workers);
+    if (worker->v)
+        SYN_TRY(load_paths(worker, archive));
     SYN_TRY(worker->store_type->load(worker->store, archive));
     list_arrays(worker, arrays);
     for (int i = 0; i < ARRAYS; i++)
@@ -141,7 +177,7 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
     enum syn_status status =
         worker->store_type->load_regrouped(worker->store, archives, count, weights);
     if (status == SYN_OK && worker->v)
-        memcpy(worker->v, weights, worker->size * sizeof *weights);
+        syn_worker_begin_anew(worker, weights, head.steps);
     free(weights);
     worker->steps = head.steps;
     worker->compared = head.compared;

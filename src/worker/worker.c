@@ -34,17 +34,47 @@ void syn_worker_close(struct syn_worker *worker)
     free(worker);
 }
 
+/* Remember the global weights after `steps` steps, as far as the local update looks back. */
+static void take_snapshot(struct syn_worker *worker, const float *weights, uint64_t steps)
+{
+    worker->snapshot_steps[1] = worker->snapshot_steps[0];
+    worker->snapshot_steps[0] = steps;
+    worker->between = worker->since;
+    worker->since = syn_local_path_start();
+    if (worker->local->snapshots == 0)
+        return;
+    if (worker->local->snapshots == 2) {
+        float *oldest = worker->snapshots[1];
+        worker->snapshots[1] = worker->snapshots[0];
+        worker->snapshots[0] = oldest;
+    }
+    memcpy(worker->snapshots[0], weights, worker->size * sizeof(float));
+    worker->snapshot_count += worker->snapshot_count < 2;
+    worker->is_mean_stale = true;
+}
+
+void syn_worker_begin_anew(struct syn_worker *worker, const float *weights, uint64_t steps)
+{
+    if (worker->v != weights)
+        memcpy(worker->v, weights, worker->size * sizeof(float));
+    if (worker->memory)
+        memset(worker->memory, 0, worker->size * sizeof(float));
+    worker->snapshot_count = 0;
+    worker->is_pull_open = false;
+    take_snapshot(worker, weights, steps);
+}
+
 static enum syn_status open_local(struct syn_worker *worker, const float *weights)
 {
     size_t size = worker->size;
     SYN_TRY(syn_allocate(size, sizeof(float), &worker->v));
-    memcpy(worker->v, weights, size * sizeof(float));
     if (worker->local->memory > 0)
         SYN_TRY(syn_allocate(size, sizeof(float), &worker->memory));
     for (size_t i = 0; i < worker->local->snapshots; i++)
         SYN_TRY(syn_allocate(size, sizeof(float), &worker->snapshots[i]));
     if (worker->local->snapshots == 2)
         SYN_TRY(syn_allocate(size, sizeof(float), &worker->global_mean));
+    syn_worker_begin_anew(worker, weights, 0);
     return SYN_OK;
 }
 
@@ -106,23 +136,6 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
     return SYN_OK;
 }
 
-/* Remember the global weights after `steps` steps, as far as the local update looks back. */
-static void take_snapshot(struct syn_worker *worker, const float *weights, uint64_t steps)
-{
-    worker->snapshot_steps[1] = worker->snapshot_steps[0];
-    worker->snapshot_steps[0] = steps;
-    if (worker->local->snapshots == 0)
-        return;
-    if (worker->local->snapshots == 2) {
-        float *oldest = worker->snapshots[1];
-        worker->snapshots[1] = worker->snapshots[0];
-        worker->snapshots[0] = oldest;
-    }
-    memcpy(worker->snapshots[0], weights, worker->size * sizeof(float));
-    worker->snapshot_count += worker->snapshot_count < 2;
-    worker->is_mean_stale = true;
-}
-
 /* The own weights have seen gradients that the global ones never will. A store that has not dropped
  * all that is under way fails again for each step of it that is bad, too. */
 enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status status,
@@ -136,43 +149,37 @@ enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status st
     for (uint64_t i = 0; settled == SYN_NONFINITE && i <= worker->options.window; i++)
         settled = worker->store_type->settle(worker->store, worker->v);
     SYN_TRY(settled);
-    if (worker->memory)
-        memset(worker->memory, 0, worker->size * sizeof(float));
-    worker->snapshot_count = 0;
-    take_snapshot(worker, worker->v, worker->steps);
-    worker->is_pull_open = false;
+    syn_worker_begin_anew(worker, worker->v, worker->steps);
     if (weights)
         memcpy(weights, worker->v, worker->size * sizeof *weights);
     return syn_fail_again(status, cause);
 }
 
 /* What the last two snapshots betray of the global gradient; NULL before there are two. */
-static const float *global_mean(struct syn_worker *worker, double lr)
+static const float *global_mean(struct syn_worker *worker)
 {
     if (!worker->global_mean || worker->snapshot_count < 2)
         return NULL;
     if (worker->is_mean_stale) {
-        struct syn_global_mean how = {
-            .lr = lr,
-            .weight_decay = worker->options.optimizer.weight_decay,
-            .momentum = worker->momentum,
-            .n = worker->snapshot_steps[0] - worker->snapshot_steps[1],
-        };
-        syn_global_mean(&how, worker->snapshots[1], worker->snapshots[0], worker->global_mean,
-                        worker->size);
+        syn_global_mean(&worker->between, worker->momentum, worker->snapshots[1],
+                        worker->snapshots[0], worker->global_mean, worker->size);
         worker->is_mean_stale = false;
     }
     return worker->global_mean;
+}
+
+static double local_lr(const struct syn_worker *worker, double lr)
+{
+    double own = worker->options.lr_local;
+    return lr * (own > 0 ? own : (double)worker->local->usual_lr / (1 - worker->momentum));
 }
 
 static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
 {
     const struct syn_worker_options *options = &worker->options;
     const struct syn_local_type *local = worker->local;
-    double factor = options->lr_local > 0 ? options->lr_local
-                                          : (double)local->usual_lr / (1 - worker->momentum);
     return (struct syn_local_rates){
-        .lr = (float)(lr * factor),
+        .lr = (float)local_lr(worker, lr),
         .weight_decay = (float)options->optimizer.weight_decay,
         .momentum = (float)options->momentum_local,
         .global_momentum = (float)worker->momentum,
@@ -181,7 +188,7 @@ static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
         .alpha = (float)options->alpha,
         .beta = (float)options->beta,
         .snapshot = worker->snapshots[0],
-        .global_mean = global_mean(worker, lr),
+        .global_mean = global_mean(worker),
     };
 }
 
@@ -195,13 +202,10 @@ static void update_locally(struct syn_worker *worker, const float *gradient, dou
 }
 
 /* The global weights after `steps` steps are here: go on from them. */
-static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps, double lr)
+static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps)
 {
-    if (worker->local->correct) {
-        struct syn_local_rates rates = local_rates(worker, lr);
-        worker->local->correct(&rates, worker->v, weights, steps - worker->snapshot_steps[0],
-                               worker->memory, worker->size);
-    }
+    if (worker->local->correct)
+        worker->local->correct(&worker->since, worker->v, weights, worker->memory, worker->size);
     memcpy(worker->v, weights, worker->size * sizeof(float));
     take_snapshot(worker, weights, steps);
 }
@@ -228,16 +232,18 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
     const float *arrived;
     if (worker->is_pull_open) {
         SYN_TRY(take(worker, &arrived));
-        adopt(worker, arrived, worker->steps, rates->lr);
+        adopt(worker, arrived, worker->steps);
         worker->is_pull_open = false;
     }
     SYN_TRY(worker->store_type->push(worker->store, gradient, rates, plan.pulls));
+    syn_local_path_add(&worker->since, rates->lr, local_lr(worker, rates->lr),
+                       worker->options.optimizer.weight_decay, worker->momentum);
     bool learns_from_pulls = worker->local->correct != NULL; /* so there has to be a guess */
     if (!plan.blocks || learns_from_pulls)
         update_locally(worker, gradient, rates->lr);
     if (plan.blocks) {
         SYN_TRY(take(worker, &arrived));
-        adopt(worker, arrived, worker->steps + 1, rates->lr);
+        adopt(worker, arrived, worker->steps + 1);
     } else {
         worker->is_pull_open = plan.pulls;
     }

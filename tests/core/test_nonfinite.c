@@ -80,8 +80,9 @@ static enum syn_status take_step(const struct run *run, struct syn_worker *worke
 /* Bad steps come on top of the others, which do not know of them. */
 static void train(struct run *run, struct syn_worker *worker, size_t rank, bool is_odd)
 {
-    float weights[BOWL_SIZE] = {0};
+    float weights[BOWL_SIZE];
     float gradient[BOWL_SIZE];
+    scenario_weights(weights, BOWL_SIZE);
     size_t calls = run->steps + run->bad_steps;
     bool goes_on = true;
     for (size_t call = 0, step = 0; call < calls && goes_on; call++) {
@@ -103,14 +104,15 @@ static void train(struct run *run, struct syn_worker *worker, size_t rank, bool 
 
 static void member(struct syn_group *group, size_t rank, void *context)
 {
-    static const float zeros[BOWL_SIZE];
+    float first[BOWL_SIZE];
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
     enum syn_status status = scenario_layout(run->tensors, &layout);
+    scenario_weights(first, BOWL_SIZE);
     if (status == SYN_OK)
-        status = syn_worker_open(group, layout, &run->options, zeros, &worker);
-    if (note(run, rank, 0, status, zeros) && worker)
+        status = syn_worker_open(group, layout, &run->options, first, &worker);
+    if (note(run, rank, 0, status, first) && worker)
         train(run, worker, rank, rank + 1 == syn_group_size(group));
     syn_worker_close(worker);
     syn_layout_free(layout);

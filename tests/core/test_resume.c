@@ -53,9 +53,10 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
     struct break_in *own = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE] = {0};
+    float weights[BOWL_SIZE];
     float gradient[BOWL_SIZE];
     enum syn_status status = scenario_layout(bowl_tensors, &layout);
+    scenario_weights(weights, BOWL_SIZE);
     if (status == SYN_OK)
         status = syn_group_appoint(group, own->servers);
     bool serves = rank >= syn_group_size(group);

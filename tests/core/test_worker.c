@@ -1,5 +1,5 @@
-/* The worker: schedules and stores agree with each other to the bit where they must, local updates
- * follow their formulas, and nothing is lost on the way to the weights. */
+/* The worker: schedules and stores agree with each other to the bit where they must, and nothing is
+ * lost on the way to the weights. */
 #include "check.h"
 
 #include <math.h>
@@ -51,10 +51,11 @@ static void member(struct syn_group *group, size_t rank, void *context)
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE] = {0};
+    float weights[BOWL_SIZE];
     float gradient[BOWL_SIZE];
     struct syn_rates rates = {.lr = run->lr};
     enum syn_status status = scenario_layout(bowl_tensors, &layout);
+    scenario_weights(weights, BOWL_SIZE);
     if (status == SYN_OK)
         status = syn_worker_open(group, layout, &run->options, weights, &worker);
     for (size_t step = 0; step < run->steps && status == SYN_OK; step++) {
@@ -222,172 +223,16 @@ static void every_recipe_and_mix_comes_to_the_same_place(void **state)
     }
 }
 
-/* The formulas of docs/methods.md in double precision, three workers in one loop. */
-enum { TEAM = 3, TEN = 10 };
-
-struct reference {
-    double w[BOWL_SIZE], m[BOWL_SIZE], before[BOWL_SIZE], after[BOWL_SIZE];
-    double v[TEAM][BOWL_SIZE], memory[TEAM][BOWL_SIZE];
-    uint64_t before_step, after_step;
-    int snapshots;
-};
-
-/* carry: momentum is off by what a constant error would have done to it by now. */
-static void correct(const struct syn_worker_options *o, struct reference *r, double n, double lr)
-{
-    double mu = o->optimizer.momentum;
-    double covered = 0;
-    for (double j = 1; j <= n; j++)
-        covered += (1 - pow(mu, j)) / (1 - mu);
-    double share = (1 - pow(mu, n)) / (1 - mu) / covered * (1 - mu) / lr;
-    for (int p = 0; p < TEAM; p++)
-        for (size_t i = 0; i < BOWL_SIZE; i++)
-            r->memory[p][i] += share * (r->v[p][i] - r->w[i]);
-}
-
-static bool carries(const struct syn_worker_options *o)
-{
-    return strcmp(o->optimizer_local, "carry") == 0;
-}
-
-static void pulled(const struct syn_worker_options *o, struct reference *r, uint64_t steps,
-                   double lr)
-{
-    if (carries(o))
-        correct(o, r, (double)(steps - r->after_step), lr);
-    memcpy(r->before, r->after, sizeof r->before);
-    memcpy(r->after, r->w, sizeof r->after);
-    r->before_step = r->after_step;
-    r->after_step = steps;
-    r->snapshots++;
-    for (int p = 0; p < TEAM; p++)
-        memcpy(r->v[p], r->w, sizeof r->w);
-}
-
-static double local_change(const struct syn_worker_options *o, struct reference *r, int p, size_t i,
-                           double g, double lr)
-{
-    double wd = o->optimizer.weight_decay;
-    double mu = o->optimizer.momentum;
-    double v = r->v[p][i];
-    double base = g + wd * v;
-    double step = 0.5 * lr / (1 - mu);
-    if (strcmp(o->optimizer_local, "sgd") == 0)
-        return step * base;
-    if (strcmp(o->optimizer_local, "momentum") == 0)
-        return step * (r->memory[p][i] = o->momentum_local * r->memory[p][i] + base);
-    if (strcmp(o->optimizer_local, "dcasgd") == 0)
-        return step * (base + 0.04 * g * g * (v - r->after[i]));
-    if (strcmp(o->optimizer_local, "adcasgd") == 0) {
-        r->memory[p][i] = o->mean_square * r->memory[p][i] + (1 - o->mean_square) * g * g + 1e-7;
-        return step * (base + 2 / sqrt(r->memory[p][i]) * g * g * (v - r->after[i]));
-    }
-    if (carries(o))
-        return lr / (1 - mu) * (r->memory[p][i] = mu * r->memory[p][i] + (1 - mu) * base);
-    double n = (double)(r->after_step - r->before_step);
-    double mean = (pow(1 - lr * wd, n) * r->before[i] - r->after[i]) / (n * lr / (1 - mu));
-    return lr / (1 - mu) * (0.5 * g + (r->snapshots >= 2 ? 0.5 * mean : 0) + wd * v);
-}
-
-/* One step of all three workers, with x the weights that their gradients are computed at. */
-static void reference_step(const struct syn_worker_options *o, struct reference *r, size_t step,
-                           float x[TEAM][BOWL_SIZE], bool *pull_open)
-{
-    static float g[TEAM][BOWL_SIZE];
-    const double lr = 0.05;
-    for (int p = 0; p < TEAM; p++)
-        bowl_gradient((size_t)p, step, x[p], g[p]);
-    if (*pull_open)
-        pulled(o, r, step, lr);
-    *pull_open = false;
-    for (size_t i = 0; i < BOWL_SIZE; i++) {
-        double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / TEAM;
-        r->m[i] = o->optimizer.momentum * r->m[i] + mean + o->optimizer.weight_decay * r->w[i];
-        r->w[i] -= lr * r->m[i];
-    }
-    bool is_prompt = step < o->warmup;
-    if (!is_prompt || carries(o))
-        for (int p = 0; p < TEAM; p++)
-            for (size_t i = 0; i < BOWL_SIZE; i++)
-                r->v[p][i] -= local_change(o, r, p, i, (double)g[p][i], lr);
-    if (is_prompt) {
-        pulled(o, r, step + 1, lr);
-    } else {
-        *pull_open = (step - o->warmup) % o->delay == o->delay - 1;
-    }
-    for (int p = 0; p < TEAM; p++)
-        for (size_t i = 0; i < BOWL_SIZE; i++)
-            x[p][i] = (float)r->v[p][i];
-}
-
-struct following {
-    struct syn_worker_options options;
-    float weights[TEAM][TEN][BOWL_SIZE];
-    enum syn_status status[TEAM];
-};
-
-static void follow(struct syn_group *group, size_t rank, void *context)
-{
-    struct following *own = context;
-    struct syn_layout *layout = NULL;
-    struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE] = {0};
-    float gradient[BOWL_SIZE];
-    struct syn_rates rates = {.lr = 0.05};
-    own->status[rank] = scenario_layout(bowl_tensors, &layout);
-    if (own->status[rank] == SYN_OK)
-        own->status[rank] = syn_worker_open(group, layout, &own->options, weights, &worker);
-    for (size_t step = 0; step < TEN && own->status[rank] == SYN_OK; step++) {
-        bowl_gradient(rank, step, weights, gradient);
-        own->status[rank] = syn_worker_step(worker, gradient, &rates, weights);
-        memcpy(own->weights[rank][step], weights, sizeof weights);
-    }
-    syn_worker_close(worker);
-    syn_layout_free(layout);
-}
-
-static void every_local_update_follows_its_formula(void **state)
-{
-    (void)state;
-    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd", "glu", "carry"};
-    struct following *own = calloc(1, sizeof *own);
-    for (int l = 0; l < 6; l++) {
-        struct run run = run_of("ssd-sgd");
-        own->options = run.options;
-        own->options.delay = 3;
-        own->options.warmup = 1;
-        own->options.optimizer_local = locals[l];
-        own->options.momentum_local = 0.5;
-        team_run(TEAM, 20000, follow, own);
-        struct reference *reference = calloc(1, sizeof *reference);
-        static float x[TEAM][BOWL_SIZE];
-        memset(x, 0, sizeof x);
-        bool pull_open = false;
-        for (size_t step = 0; step < TEN; step++) {
-            reference_step(&own->options, reference, step, x, &pull_open);
-            for (int p = 0; p < TEAM; p++)
-                for (size_t i = 0; i < BOWL_SIZE; i++) {
-                    double got = (double)own->weights[p][step][i];
-                    double expected = reference->v[p][i];
-                    if (fabs(got - expected) > 1e-4 * (1 + fabs(expected)))
-                        fail_msg("%s, worker %d, step %zu, weight %zu: %.7g instead of %.7g",
-                                 locals[l], p, step, i, got, expected);
-                }
-        }
-        free(reference);
-    }
-    free(own);
-}
-
 /* Tell the step's number times the rank before each step, hear it after the next one. */
 static void talk_in_passing(struct syn_group *group, size_t rank, void *context)
 {
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE] = {0}, gradient[BOWL_SIZE];
+    float weights[BOWL_SIZE], gradient[BOWL_SIZE];
     uint64_t heard[TEAM_MOST];
     struct syn_rates rates = {.lr = run->lr};
+    scenario_weights(weights, BOWL_SIZE);
     bool holds = scenario_layout(bowl_tensors, &layout) == SYN_OK &&
                  syn_worker_open(group, layout, &run->options, weights, &worker) == SYN_OK &&
                  syn_worker_hear(worker) == SYN_INVALID;
@@ -491,7 +336,6 @@ int main(void)
         cmocka_unit_test(density_one_is_dense),
         cmocka_unit_test(settling_and_readiness_change_no_bit),
         cmocka_unit_test(every_recipe_and_mix_comes_to_the_same_place),
-        cmocka_unit_test(every_local_update_follows_its_formula),
         cmocka_unit_test(what_is_told_in_passing_is_heard_and_changes_no_bit),
         cmocka_unit_test(workers_that_begin_with_other_weights_are_found),
         cmocka_unit_test(contradictions_are_refused_with_the_reason),

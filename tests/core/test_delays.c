@@ -1,0 +1,181 @@
+/* What delayed workers do at the edges: their first move, after they were regrouped, when the
+ * learning rate falls, with several pushes under way, and in the last step of a run. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/recipe.h>
+
+#include "bowl.h"
+#include "scenario.h"
+#include "team.h"
+
+enum { MOST_STEPS = 40 };
+
+struct run {
+    struct syn_worker_options options;
+    size_t steps;
+    double lr[MOST_STEPS];
+    float first;    /* all weights to begin from */
+    float gradient; /* all entries of all gradients; NAN: those of the bowl */
+    struct syn_archive *archives[TEAM_MOST]; /* written at the end, or read at the beginning */
+    size_t archive_count;                    /* above 0: read so many */
+    enum syn_status status[TEAM_MOST];
+    char cause[TEAM_MOST][512];
+    float weights[TEAM_MOST][MOST_STEPS][BOWL_SIZE]; /* handed out by each step */
+    float settled[TEAM_MOST][BOWL_SIZE];
+};
+
+/* Of a recipe without weight decay and warm-up, all gradients being 1, allocated; free() it. */
+static struct run *run_of(const char *recipe, const char *local, size_t steps, double lr)
+{
+    struct run *run = calloc(1, sizeof *run);
+    run->options = bowl_options(recipe);
+    run->options.warmup = 0;
+    run->options.optimizer_local = local;
+    run->options.optimizer.weight_decay = 0;
+    run->options.compare_every = 0;
+    run->steps = steps;
+    run->first = 100;
+    run->gradient = 1;
+    for (size_t i = 0; i < MOST_STEPS; i++)
+        run->lr[i] = lr;
+    return run;
+}
+
+static void fill_gradient(const struct run *run, size_t rank, size_t step, const float *weights,
+                          float *gradient)
+{
+    if (isnan(run->gradient))
+        bowl_gradient(rank, step, weights, gradient);
+    for (size_t i = 0; i < BOWL_SIZE && !isnan(run->gradient); i++)
+        gradient[i] = run->gradient;
+}
+
+static enum syn_status train(struct run *run, struct syn_worker *worker, size_t rank,
+                             float *weights)
+{
+    float gradient[BOWL_SIZE];
+    enum syn_status status = SYN_OK;
+    if (run->archive_count > 0)
+        status = syn_worker_load_regrouped(worker, (const struct syn_archive *const *)run->archives,
+                                           run->archive_count);
+    if (run->archive_count > 0 && status == SYN_OK)
+        status = syn_worker_settle(worker, weights);
+    for (size_t step = 0; step < run->steps && status == SYN_OK; step++) {
+        struct syn_rates rates = {.lr = run->lr[step]};
+        fill_gradient(run, rank, step, weights, gradient);
+        status = syn_worker_step(worker, gradient, &rates, weights);
+        memcpy(run->weights[rank][step], weights, sizeof run->weights[rank][step]);
+    }
+    if (run->archives[rank] && run->archive_count == 0 && status == SYN_OK)
+        status = syn_worker_save(worker, run->archives[rank]);
+    return status == SYN_OK ? syn_worker_settle(worker, run->settled[rank]) : status;
+}
+
+static void member(struct syn_group *group, size_t rank, void *context)
+{
+    struct run *run = context;
+    struct syn_layout *layout = NULL;
+    struct syn_worker *worker = NULL;
+    float weights[BOWL_SIZE];
+    for (size_t i = 0; i < BOWL_SIZE; i++)
+        weights[i] = run->first;
+    run->status[rank] = scenario_layout(bowl_tensors, &layout);
+    if (run->status[rank] == SYN_OK)
+        run->status[rank] = syn_worker_open(group, layout, &run->options, weights, &worker);
+    if (run->status[rank] == SYN_OK)
+        run->status[rank] = train(run, worker, rank, weights);
+    snprintf(run->cause[rank], sizeof run->cause[rank], "%s", syn_error_text());
+    syn_worker_close(worker);
+    syn_layout_free(layout);
+}
+
+static struct run *play(struct run *run, size_t workers)
+{
+    team_run(workers, 20000, member, run);
+    for (size_t i = 0; i < workers; i++)
+        if (run->status[i] != SYN_OK)
+            fail_msg("worker %zu of %zu: %s", i, workers, run->cause[i]);
+    return run;
+}
+
+/* lr_local is 0.5 * lr / (1 - 0.9): with lr a thousandth and a gradient of 1, a first step of
+ * 0.005, as there is nothing yet to compensate. */
+static void the_first_move_is_as_long_as_any_other(void **state)
+{
+    (void)state;
+    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd"};
+    for (int l = 0; l < 4; l++) {
+        struct run *run = play(run_of("ssd-sgd", locals[l], 1, 0.001), 2);
+        double move = (double)run->weights[1][0][17] - 100;
+        if (fabs(move + 0.005) > 1e-5)
+            fail_msg("%s: the first move is %g, not -0.005", locals[l], move);
+        free(run);
+    }
+}
+
+/* Three workers go on as two: their snapshots are the weights that they go on from. */
+static void the_first_move_after_regrouping_is_as_long_as_any_other(void **state)
+{
+    (void)state;
+    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd", "glu", "carry"};
+    for (int l = 0; l < 6; l++) {
+        struct run *before = run_of("ssd-sgd", locals[l], 7, 0.001);
+        for (int i = 0; i < 3; i++)
+            assert_ok(syn_archive_new(&before->archives[i]));
+        play(before, 3);
+        struct run *after = run_of("ssd-sgd", locals[l], 2, 0.001);
+        memcpy(after->archives, before->archives, sizeof after->archives);
+        after->archive_count = 3;
+        play(after, 2);
+        double move = (double)after->weights[1][0][17] - (double)before->settled[0][17];
+        if (!(fabs(move) < 0.0051 && move < 0))
+            fail_msg("%s: the first move is %g", locals[l], move);
+        for (int i = 0; i < 3; i++)
+            syn_archive_free(before->archives[i]);
+        free(before);
+        free(after);
+    }
+}
+
+/* All gradients are 1 for ever: momentum SGD falls by lr / (1 - mu) in each step once it is in
+ * motion, and so must the workers' own weights, before and after the rate falls to a tenth. */
+static void after_a_fall_of_the_rate_no_step_is_longer_than_the_rate_allows(void **state)
+{
+    (void)state;
+    static const char *const locals[] = {"glu", "carry"};
+    static const char *const recipes[] = {"od-sgd", "ssd-sgd"};
+    enum { FALL = 30 };
+    for (int r = 0; r < 2; r++)
+        for (int l = 0; l < 2; l++)
+            for (size_t fall = FALL; fall < FALL + 4; fall++) { /* anywhere between two pulls */
+                struct run *run = run_of(recipes[r], locals[l], MOST_STEPS, 0.01);
+                run->first = 1;
+                for (size_t i = fall; i < MOST_STEPS; i++)
+                    run->lr[i] = 0.001;
+                play(run, 2);
+                for (size_t i = fall + 1; i < MOST_STEPS; i++) {
+                    double move =
+                        (double)run->weights[1][i][17] - (double)run->weights[1][i - 1][17];
+                    double usual = 0.001 / (1 - 0.9);
+                    /* Pulls undo what the start was slower than the steady state. */
+                    if (fabs(move + usual) > 0.6 * usual)
+                        fail_msg("%s, %s, fall at %zu, step %zu: a move of %g, not %g", recipes[r],
+                                 locals[l], fall, i, move, -usual);
+                }
+                free(run);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_move_is_as_long_as_any_other),
+        cmocka_unit_test(the_first_move_after_regrouping_is_as_long_as_any_other),
+        cmocka_unit_test(after_a_fall_of_the_rate_no_step_is_longer_than_the_rate_allows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

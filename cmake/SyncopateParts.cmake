@@ -29,15 +29,15 @@ if(SYNCOPATE_MPI)
     endif()
 endif()
 
-# Not find_package(dnnl): a oneDNN that was built with OpenCL, as Debian's, has it ask for the headers of
-# OpenCL as well, which nobody needs to call it.
 set(SYNCOPATE_HAS_ENGINE OFF)
 if(SYNCOPATE_ENGINE)
     set(without "training (no train, advise or data)")
-    find_library(SYNCOPATE_DNNL dnnl)
-    find_path(SYNCOPATE_DNNL_HEADERS oneapi/dnnl/dnnl.h)
+    find_package(OneDNN 2.6...<4 QUIET)
     find_package(ZLIB QUIET)
-    if(NOT SYNCOPATE_DNNL OR NOT SYNCOPATE_DNNL_HEADERS)
+    if(NOT OneDNN_FOUND AND OneDNN_LIBRARY AND OneDNN_VERSION)
+        syncopate_leave_out("${without}" "oneDNN ${OneDNN_VERSION} was found, 2.6 or later, below 4, is needed"
+                            SYNCOPATE_ENGINE libdnnl-dev)
+    elseif(NOT OneDNN_FOUND)
         syncopate_leave_out("${without}" "oneDNN was not found" SYNCOPATE_ENGINE libdnnl-dev)
     elseif(NOT ZLIB_FOUND)
         syncopate_leave_out("${without}" "zlib was not found" SYNCOPATE_ENGINE zlib1g-dev)

@@ -130,7 +130,7 @@ void syn_model_free(struct syn_model *model)
         return;
     for (size_t i = 0; i < MOST_PLANS; i++)
         plan_free(model->plans[i]);
-    onednn_close(&model->onednn);
+    onednn_close(model->onednn);
     free(model->arena);
     free(model->labels);
     free(model->tokens);
@@ -173,7 +173,7 @@ static enum syn_status find_or_make(struct syn_model *model, size_t count, bool 
         .training = training,
     };
     struct plan *made;
-    SYN_TRY(plan_make(model->graph, &model->onednn, (const size_t(*)[MOST_TENSORS])model->offsets,
+    SYN_TRY(plan_make(model->graph, model->onednn, (const size_t(*)[MOST_TENSORS])model->offsets,
                       model->layouts[SPACE_WEIGHTS], settings, &made));
     if (i == MOST_PLANS)
         plan_free(model->plans[--i]);

@@ -13,7 +13,7 @@ struct syn_model {
     struct syn_graph *graph;
     struct syn_model_options options;
     struct syn_input input;
-    struct onednn onednn;
+    struct onednn *onednn;
     struct syn_layout *layouts[SPACE_COUNT];
     size_t (*offsets)[MOST_TENSORS]; /* of each node's arrays in their spaces */
     float *statistics;

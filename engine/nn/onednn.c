@@ -1,9 +1,9 @@
 /* Primitives are chosen and created once; a step only tells them where their arrays are. */
-#include "engine/nn/onednn.h"
-
-#include <string.h>
+#include <stdlib.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/memory.h"
+#include "engine/nn/onednn_inside.h"
 
 #define MOST_ARGUMENTS MOST_PLACES
 
@@ -31,24 +31,38 @@ static enum syn_status make_attributes(struct onednn *onednn)
     SYN_TRY(check(dnnl_primitive_attr_clone(&onednn->with_relu, onednn->plain), "attributes"));
     dnnl_post_ops_t relu;
     SYN_TRY(check(dnnl_post_ops_create(&relu), "post-operations"));
-    dnnl_status_t status = dnnl_post_ops_append_eltwise(relu, 1, dnnl_eltwise_relu, 0, 0);
+    dnnl_status_t status = onednn_append_relu(relu);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_post_ops(onednn->with_relu, relu);
     dnnl_post_ops_destroy(relu);
     return check(status, "a fused ReLU");
 }
 
-enum syn_status onednn_open(struct onednn *onednn)
+static enum syn_status set_up(struct onednn *onednn)
 {
-    *onednn = (struct onednn){0};
     SYN_TRY(check(dnnl_engine_create(&onednn->engine, dnnl_cpu, 0), "engine"));
     SYN_TRY(check(dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags),
                   "stream"));
     return make_attributes(onednn);
 }
 
+enum syn_status onednn_open(struct onednn **onednn)
+{
+    struct onednn *made;
+    SYN_TRY(syn_engine_allocate(1, sizeof *made, &made));
+    enum syn_status status = set_up(made);
+    if (status != SYN_OK) {
+        onednn_close(made);
+        return status;
+    }
+    *onednn = made;
+    return SYN_OK;
+}
+
 void onednn_close(struct onednn *onednn)
 {
+    if (!onednn)
+        return;
     if (onednn->with_relu)
         dnnl_primitive_attr_destroy(onednn->with_relu);
     if (onednn->plain)
@@ -57,74 +71,23 @@ void onednn_close(struct onednn *onednn)
         dnnl_stream_destroy(onednn->stream);
     if (onednn->engine)
         dnnl_engine_destroy(onednn->engine);
-    *onednn = (struct onednn){0};
+    free(onednn);
 }
 
-static dnnl_memory_desc_t image(const struct plan *plan, const struct node *node,
-                                dnnl_format_tag_t order)
+static onednn_memory wanted(dnnl_primitive_desc_t primitive, int argument)
 {
-    dnnl_dims_t sizes = {(dnnl_dim_t)plan_rows(plan, node), (dnnl_dim_t)node->shape.channels,
-                         (dnnl_dim_t)node->shape.height, (dnnl_dim_t)node->shape.width};
-    dnnl_memory_desc_t description = {0};
-    dnnl_memory_desc_init_by_tag(&description, 4, sizes, dnnl_f32, order);
-    return description;
+    return dnnl_primitive_desc_query_md(primitive, dnnl_query_exec_arg_md, argument);
 }
 
-dnnl_memory_desc_t onednn_plain(const struct plan *plan, const struct node *node)
+static size_t bytes_wanted(dnnl_primitive_desc_t primitive, int argument)
 {
-    return image(plan, node, dnnl_nchw);
+    onednn_memory memory = wanted(primitive, argument);
+    return memory ? dnnl_memory_desc_get_size(memory) : 0;
 }
 
-dnnl_memory_desc_t onednn_blocked(const struct plan *plan, const struct node *node)
+size_t onednn_workspace(dnnl_primitive_desc_t primitive)
 {
-    return image(plan, node, dnnl_nChw8c);
-}
-
-dnnl_memory_desc_t onednn_array(int dimensions, const dnnl_dims_t sizes)
-{
-    static const dnnl_format_tag_t orders[] = {dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc,
-                                               dnnl_abcd};
-    dnnl_memory_desc_t description = {0};
-    dnnl_memory_desc_init_by_tag(&description, dimensions, sizes, dnnl_f32, orders[dimensions]);
-    return description;
-}
-
-static const char *implementation(const_dnnl_primitive_desc_t primitive)
-{
-    const char *name = "unknown";
-    dnnl_primitive_desc_query(primitive, dnnl_query_impl_info_str, 0, (void *)&name);
-    return name;
-}
-
-static bool is_reference(const char *name)
-{
-    return strncmp(name, "ref", 3) == 0;
-}
-
-dnnl_primitive_desc_t onednn_choose(struct plan *plan, const void *operation,
-                                    dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
-                                    bool reference_will_do)
-{
-    dnnl_primitive_desc_iterator_t each;
-    if (plan->status != SYN_OK ||
-        dnnl_primitive_desc_iterator_create(&each, operation, attributes, plan->onednn->engine,
-                                            hint) != dnnl_success)
-        return NULL;
-    dnnl_primitive_desc_t reference = NULL;
-    dnnl_primitive_desc_t chosen = NULL;
-    do {
-        dnnl_primitive_desc_t candidate = dnnl_primitive_desc_iterator_fetch(each);
-        if (candidate && !is_reference(implementation(candidate)))
-            chosen = candidate;
-        else if (candidate && !reference && reference_will_do)
-            reference = candidate;
-        else
-            dnnl_primitive_desc_destroy(candidate);
-    } while (!chosen && dnnl_primitive_desc_iterator_next(each) == dnnl_success);
-    dnnl_primitive_desc_iterator_destroy(each);
-    if (chosen && reference)
-        dnnl_primitive_desc_destroy(reference);
-    return chosen ? chosen : reference;
+    return primitive ? bytes_wanted(primitive, DNNL_ARG_WORKSPACE) / sizeof(float) + 1 : 1;
 }
 
 static void release(const void *state)
@@ -157,76 +120,154 @@ static enum syn_status create(struct plan *plan, dnnl_primitive_desc_t descripti
     SYN_TRY(check(dnnl_primitive_create(&p->primitive, description), kernel->work));
     const_dnnl_primitive_desc_t kept; /* lives as long as the primitive, and so does its name */
     SYN_TRY(check(dnnl_primitive_get_primitive_desc(p->primitive, &kept), kernel->work));
-    kernel->implementation = implementation(kept);
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
-    size_t bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
+    kernel->implementation = onednn_implementation(kept);
+    size_t bytes = bytes_wanted(description, DNNL_ARG_SCRATCHPAD);
     if (bytes > 0) {
         p->arguments[kernel->place_count].arg = DNNL_ARG_SCRATCHPAD;
         kernel->places[kernel->place_count++] = plan_buffer(plan, bytes / sizeof(float) + 1);
     }
     for (size_t i = 0; i < kernel->place_count; i++) {
-        const dnnl_memory_desc_t *order =
-            dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, p->arguments[i].arg);
-        SYN_TRY(check(dnnl_memory_create(&p->arguments[i].memory, order, plan->onednn->engine,
-                                         DNNL_MEMORY_NONE),
+        SYN_TRY(check(dnnl_memory_create(&p->arguments[i].memory,
+                                         wanted(description, p->arguments[i].arg),
+                                         plan->onednn->engine, DNNL_MEMORY_NONE),
                       "memory"));
         p->count++;
     }
     return SYN_OK;
 }
 
-void onednn_add(struct plan *plan, const struct node *node, const char *work, double gflop,
-                dnnl_primitive_desc_t primitive, const struct onednn_argument *arguments,
-                size_t count)
+/* Add what kernel and p say so far: the kernel's node, work, gflop and places, and p's numbers of
+ * arguments. */
+static void add(struct plan *plan, dnnl_primitive_desc_t primitive, struct kernel *kernel,
+                struct primitive *p)
 {
-    if (!primitive)
-        plan_fail(plan, plan->status == SYN_OK
-                            ? syn_report(SYN_UNSUPPORTED, "oneDNN cannot do %s of layer %s", work,
-                                         node->name)
-                            : plan->status);
-    if (plan->status != SYN_OK) {
-        if (primitive)
-            dnnl_primitive_desc_destroy(primitive);
+    if (plan->status != SYN_OK)
         return;
-    }
-    struct kernel kernel = {.node = node,
-                            .work = work,
-                            .gflop = gflop,
-                            .run = run,
-                            .release = release,
-                            .place_count = count};
-    struct primitive p = {.stream = plan->onednn->stream};
-    for (size_t i = 0; i < count; i++) {
-        p.arguments[i].arg = arguments[i].index;
-        kernel.places[i] = arguments[i].place;
-    }
-    enum syn_status status = create(plan, primitive, &kernel, &p);
-    dnnl_primitive_desc_destroy(primitive);
+    kernel->run = run;
+    kernel->release = release;
+    p->stream = plan->onednn->stream;
+    enum syn_status status = create(plan, primitive, kernel, p);
     if (status != SYN_OK) {
-        release(&p);
+        release(p);
         plan_fail(plan, status);
         return;
     }
-    plan_add(plan, &kernel, &p, sizeof p);
+    plan_add(plan, kernel, p, sizeof *p);
 }
 
-void onednn_add_reorder(struct plan *plan, const struct node *node, const char *work,
-                        dnnl_memory_desc_t from_order, struct place from,
-                        dnnl_memory_desc_t to_order, struct place to)
+/* Add a copy from one order of memory to another. */
+static void add_copy(struct plan *plan, const struct node *node, const char *work,
+                     onednn_memory from_order, struct place from, onednn_memory to_order,
+                     struct place to)
 {
     if (plan->status != SYN_OK)
         return;
     dnnl_primitive_desc_t primitive;
     dnnl_engine_t engine = plan->onednn->engine;
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-        &primitive, &from_order, engine, &to_order, engine, plan->onednn->plain);
+        &primitive, from_order, engine, to_order, engine, plan->onednn->plain);
     if (status != dnnl_success) {
         plan_fail(plan, check(status, "reorder"));
         return;
     }
-    struct onednn_argument arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    onednn_add(plan, node, work, 0, primitive, arguments, 2);
+    struct kernel kernel = {.node = node, .work = work, .places = {from, to}, .place_count = 2};
+    struct primitive p = {.arguments = {{.arg = DNNL_ARG_FROM}, {.arg = DNNL_ARG_TO}}};
+    add(plan, primitive, &kernel, &p);
+    onednn_forget(primitive);
+}
+
+void onednn_add_reorder(struct plan *plan, const struct node *node, const char *work,
+                        const struct node *owner, enum onednn_order order, struct place from,
+                        struct place to)
+{
+    onednn_memory one = onednn_image(plan, owner, order);
+    onednn_memory other =
+        onednn_image(plan, owner, order == ONEDNN_PLAIN ? ONEDNN_BLOCKED : ONEDNN_PLAIN);
+    add_copy(plan, node, work, one, from, other, to);
+    onednn_memory_free(other);
+    onednn_memory_free(one);
+}
+
+/* Where weights or their gradient lie for a primitive: at their own place if it wants plain
+ * order. */
+static struct place place_in_order(struct plan *plan, dnnl_primitive_desc_t primitive, int argument,
+                                   onednn_memory plain, struct place place)
+{
+    if (dnnl_memory_desc_equal(wanted(primitive, argument), plain) == 1)
+        return place;
+    return plan_buffer(plan, bytes_wanted(primitive, argument) / sizeof(float));
+}
+
+static bool is_same(struct place a, struct place b)
+{
+    return a.region == b.region && a.at == b.at;
+}
+
+static const int numbers[] = {[ONEDNN_X] = DNNL_ARG_SRC,
+                              [ONEDNN_Y] = DNNL_ARG_DST,
+                              [ONEDNN_WEIGHTS] = DNNL_ARG_WEIGHTS,
+                              [ONEDNN_BIAS] = DNNL_ARG_BIAS,
+                              [ONEDNN_SCALE] = DNNL_ARG_SCALE,
+                              [ONEDNN_SHIFT] = DNNL_ARG_SHIFT,
+                              [ONEDNN_BACKWARD_SHIFT] = DNNL_ARG_SHIFT,
+                              [ONEDNN_MEANS] = DNNL_ARG_MEAN,
+                              [ONEDNN_VARIANCES] = DNNL_ARG_VARIANCE,
+                              [ONEDNN_WORKSPACE] = DNNL_ARG_WORKSPACE,
+                              [ONEDNN_DX] = DNNL_ARG_DIFF_SRC,
+                              [ONEDNN_DY] = DNNL_ARG_DIFF_DST,
+                              [ONEDNN_DWEIGHTS] = DNNL_ARG_DIFF_WEIGHTS,
+                              [ONEDNN_DBIAS] = DNNL_ARG_DIFF_BIAS,
+                              [ONEDNN_DSCALE] = DNNL_ARG_DIFF_SCALE,
+                              [ONEDNN_DSHIFT] = DNNL_ARG_DIFF_SHIFT};
+
+/* Add a primitive of which argument number w is the weights or their gradient, in plain order. */
+static void add_weighted(struct plan *plan, dnnl_primitive_desc_t primitive, struct kernel *kernel,
+                         struct primitive *p, size_t w)
+{
+    onednn_memory plain = onednn_weights(plan, kernel->node, dnnl_abcd);
+    int argument = p->arguments[w].arg;
+    struct place given = kernel->places[w];
+    struct place place = place_in_order(plan, primitive, argument, plain, given);
+    bool copies = !is_same(given, place);
+    kernel->places[w] = place;
+    if (copies && argument == DNNL_ARG_WEIGHTS)
+        add_copy(plan, kernel->node, "reorder weights", plain, given, wanted(primitive, argument),
+                 place);
+    add(plan, primitive, kernel, p);
+    if (copies && argument == DNNL_ARG_DIFF_WEIGHTS)
+        add_copy(plan, kernel->node, "reorder weights", wanted(primitive, argument), place, plain,
+                 given);
+    onednn_memory_free(plain);
+}
+
+void onednn_add(struct plan *plan, const struct node *node, const char *work, double gflop,
+                dnnl_primitive_desc_t primitive, const struct onednn_argument *arguments,
+                size_t count)
+{
+    if (!primitive && plan->status == SYN_OK)
+        plan_fail(plan,
+                  syn_report(SYN_UNSUPPORTED, "oneDNN cannot do %s of layer %s", work, node->name));
+    if (plan->status != SYN_OK) {
+        onednn_forget(primitive);
+        return;
+    }
+    struct kernel kernel = {.node = node, .work = work, .gflop = gflop};
+    struct primitive p = {0};
+    size_t weighted = count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = kernel.place_count;
+        if (!onednn_takes(arguments[i].role))
+            continue;
+        p.arguments[at].arg = numbers[arguments[i].role];
+        if (arguments[i].role == ONEDNN_WEIGHTS || arguments[i].role == ONEDNN_DWEIGHTS)
+            weighted = at;
+        kernel.places[kernel.place_count++] = arguments[i].place;
+    }
+    if (weighted < count)
+        add_weighted(plan, primitive, &kernel, &p, weighted);
+    else
+        add(plan, primitive, &kernel, &p);
+    onednn_forget(primitive);
 }
 
 enum syn_status onednn_multiply(const struct onednn_product *p, const float *a, const float *b,

@@ -1,52 +1,94 @@
-/* oneDNN's primitives as kernels of a plan. Never accepts a reference implementation where there is
- * another: with layout "any", oneDNN 2.6 offers one for some gradients that takes a thousand times
- * as long. */
+/* oneDNN's primitives as kernels of a plan, without a word of oneDNN's own: its C interface changed
+ * from version 2 to version 3, and layers need not know. Never accepts a reference implementation
+ * where there is another: with layout "any", oneDNN 2.6 offers one for some gradients that takes a
+ * thousand times as long. */
 #ifndef SYN_NN_ONEDNN_H
 #define SYN_NN_ONEDNN_H
 
 #include <stdbool.h>
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include "engine/nn/emit.h"
 
-struct onednn {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-    dnnl_primitive_attr_t plain;     /* scratch memory comes from the plan */
-    dnnl_primitive_attr_t with_relu; /* that, and max(0, x) on the result */
-};
+struct onednn;
 
-enum syn_status onednn_open(struct onednn *onednn);
+/* Set on success only; onednn_close(NULL) is harmless. */
+enum syn_status onednn_open(struct onednn **onednn);
 void onednn_close(struct onednn *onednn);
 
-/* A node's output as oneDNN describes it: in plain order, in blocks of eight channels. */
-dnnl_memory_desc_t onednn_plain(const struct plan *plan, const struct node *node);
-dnnl_memory_desc_t onednn_blocked(const struct plan *plan, const struct node *node);
+/* Orders of a node's output in memory: plain [row][channel][height][width], and in blocks of eight
+ * channels. */
+enum onednn_order { ONEDNN_PLAIN, ONEDNN_BLOCKED };
 
-/* An array of floats of that shape, in plain order. */
-dnnl_memory_desc_t onednn_array(int dimensions, const dnnl_dims_t sizes);
+enum onednn_kind { ONEDNN_CONVOLUTION, ONEDNN_MEAN, ONEDNN_BATCH_NORM };
 
-/* The first implementation of an operation that is not a reference one; if there is none, NULL, or
- * the reference if that will do. To be destroyed or handed to onednn_add(). */
-dnnl_primitive_desc_t onednn_choose(struct plan *plan, const void *operation,
-                                    dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
-                                    bool reference_will_do);
+/* A backward pass is one by the input or by the weights; of batch norm, by both at once. */
+enum onednn_pass { ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA, ONEDNN_BACKWARD_WEIGHTS };
+
+/* What a layer wants computed. Shapes are those of the node and of its first input; the batch and
+ * whether it is for training are the plan's. */
+struct onednn_operation {
+    enum onednn_kind kind;
+    enum onednn_pass pass;
+    enum onednn_order x; /* the input's, and its gradient's */
+    enum onednn_order y;
+    size_t kernel[2]; /* height, width; as stride and padding, not for batch norm */
+    size_t stride[2];
+    size_t padding[2];
+    float epsilon; /* of batch norm */
+    bool bias;     /* of a convolution */
+    bool relu;     /* max(0, x) on the result; in a backward pass, of batch norm only */
+};
+
+/* An implementation that was chosen: oneDNN's own type, which only onednn.c looks into. */
+struct dnnl_primitive_desc;
+
+/* The first implementation of a node's operation that is not a reference one; if there is none,
+ * NULL, or the reference if that will do. To be handed to onednn_add() or onednn_forget(). */
+struct dnnl_primitive_desc *onednn_choose(struct plan *plan, const struct node *node,
+                                          const struct onednn_operation *operation,
+                                          bool reference_will_do);
+
+/* NULL is harmless. */
+void onednn_forget(struct dnnl_primitive_desc *primitive);
+
+/* Floats that the forward pass of batch norm keeps for the backward one, at least 1. */
+size_t onednn_workspace(struct dnnl_primitive_desc *primitive);
+
+/* What an array is to a primitive: D is for the gradient by it. */
+enum onednn_role {
+    ONEDNN_X,
+    ONEDNN_Y,
+    ONEDNN_WEIGHTS, /* of a convolution, in plain order */
+    ONEDNN_BIAS,
+    ONEDNN_SCALE, /* weight and bias of batch norm */
+    ONEDNN_SHIFT,
+    ONEDNN_BACKWARD_SHIFT, /* it in the backward pass, where some versions ask for it */
+    ONEDNN_MEANS,
+    ONEDNN_VARIANCES,
+    ONEDNN_WORKSPACE,
+    ONEDNN_DX,
+    ONEDNN_DY,
+    ONEDNN_DWEIGHTS,
+    ONEDNN_DBIAS,
+    ONEDNN_DSCALE,
+    ONEDNN_DSHIFT
+};
 
 struct onednn_argument {
-    int index; /* DNNL_ARG_SRC, ... */
+    enum onednn_role role;
     struct place place;
 };
 
-/* Add a primitive; primitive becomes the plan's. NULL fails the plan. */
+/* Add a primitive, which becomes the plan's, and copies of the weights or of their gradient if it
+ * wants those in an order of its own. NULL fails the plan. */
 void onednn_add(struct plan *plan, const struct node *node, const char *work, double gflop,
-                dnnl_primitive_desc_t primitive, const struct onednn_argument *arguments,
+                struct dnnl_primitive_desc *primitive, const struct onednn_argument *arguments,
                 size_t count);
 
-/* Add a copy from one order of memory to another; nothing if they are the same place. */
+/* Add a copy of an array with the shape of owner's output from that order to the other one. */
 void onednn_add_reorder(struct plan *plan, const struct node *node, const char *work,
-                        dnnl_memory_desc_t from_order, struct place from,
-                        dnnl_memory_desc_t to_order, struct place to);
+                        const struct node *owner, enum onednn_order order, struct place from,
+                        struct place to);
 
 /* C [rows][columns] = A B (+ C), row by row in memory; 't' for a transposed factor. */
 struct onednn_product {

@@ -127,8 +127,8 @@ struct place plan_input(struct plan *plan, const struct node *node, size_t k)
         return value->output;
     if (!value->has_blocked) {
         value->blocked = plan_buffer(plan, plan_size(plan, from));
-        onednn_add_reorder(plan, from, "reorder", onednn_plain(plan, from), value->output,
-                           onednn_blocked(plan, from), value->blocked);
+        onednn_add_reorder(plan, from, "reorder", from, ONEDNN_PLAIN, value->output,
+                           value->blocked);
         value->has_blocked = true;
     }
     return value->blocked;

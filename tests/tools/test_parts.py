@@ -76,6 +76,18 @@ class Parts(project.ProjectTest):
         self.assert_says(("-DSYNCOPATE_ENGINE=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF", f"-DMPI_C_COMPILER={compiler}"),
                          ("MPI", "MPI 2.2 was found, 3.0 or later is needed"))
 
+    def test_an_onednn_of_another_version_is_named(self):
+        for version, folder in (("1.8.1", ""), ("2.5.4", "oneapi/dnnl/"), ("4.0.0", "oneapi/dnnl/")):
+            with self.subTest(version):
+                self.setUp()
+                parts = zip(("MAJOR", "MINOR", "PATCH"), version.split("."))
+                self.write(f"include/{folder}dnnl_version.h",
+                           "".join(f"#define DNNL_VERSION_{name} {value}\n" for name, value in parts))
+                self.write("libdnnl.so", "")
+                self.assert_says(("-DSYNCOPATE_MPI=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF",
+                                  f"-DOneDNN_INCLUDE_DIR={self.root}/include", f"-DOneDNN_LIBRARY={self.root}/libdnnl.so"),
+                                 ("training", f"oneDNN {version} was found, 2.6 or later, below 4, is needed"))
+
     def test_a_python_that_is_too_old_is_named(self):
         python = self.write_program("python3", OLD_PYTHON)
         self.assert_says(("-DSYNCOPATE_ENGINE=OFF", "-DSYNCOPATE_MPI=OFF", f"-DPython3_EXECUTABLE={python}"),

@@ -70,43 +70,33 @@ static void add_statistics(struct plan *plan, const struct node *node, struct pl
     plan_add(plan, &kernel, &state, sizeof state);
 }
 
-static unsigned flags(const struct node *node)
+static struct dnnl_primitive_desc *choose(struct plan *plan, const struct node *node,
+                                          enum onednn_pass pass)
 {
-    unsigned relu = node->options.relu ? (unsigned)dnnl_fuse_norm_relu : 0u;
-    return (unsigned)dnnl_use_scale | (unsigned)dnnl_use_shift | relu;
-}
-
-static dnnl_primitive_desc_t describe_training(struct plan *plan, const struct node *node)
-{
-    dnnl_memory_desc_t x = onednn_blocked(plan, node);
-    dnnl_batch_normalization_desc_t operation;
-    dnnl_batch_normalization_forward_desc_init(&operation, dnnl_forward_training, &x, EPSILON,
-                                               flags(node));
-    return onednn_choose(plan, &operation, plan->onednn->plain, NULL, true);
-}
-
-static size_t workspace_floats(dnnl_primitive_desc_t primitive)
-{
-    const dnnl_memory_desc_t *order =
-        primitive ? dnnl_primitive_desc_query_md(primitive, dnnl_query_workspace_md, 0) : NULL;
-    return order ? dnnl_memory_desc_get_size(order) / sizeof(float) + 1 : 1;
+    struct onednn_operation operation = {.kind = ONEDNN_BATCH_NORM,
+                                         .pass = pass,
+                                         .x = ONEDNN_BLOCKED,
+                                         .y = ONEDNN_BLOCKED,
+                                         .epsilon = EPSILON,
+                                         .relu = node->options.relu};
+    return onednn_choose(plan, node, &operation, true);
 }
 
 static void forward_training(struct plan *plan, const struct node *node)
 {
     struct place x = plan_input(plan, node, 0);
-    dnnl_primitive_desc_t primitive = describe_training(plan, node);
+    struct dnnl_primitive_desc *primitive = choose(plan, node, ONEDNN_FORWARD);
     struct place *kept = plan->values[node->number].kept;
     kept[MEAN] = plan_buffer(plan, node->shape.channels);
     kept[VARIANCE] = plan_buffer(plan, node->shape.channels);
-    kept[MASK] = plan_buffer(plan, workspace_floats(primitive));
-    struct onednn_argument arguments[] = {{DNNL_ARG_SRC, x},
-                                          {DNNL_ARG_DST, plan_new_output(plan, node)},
-                                          {DNNL_ARG_SCALE, plan_tensor(plan, node, WEIGHT)},
-                                          {DNNL_ARG_SHIFT, plan_tensor(plan, node, BIAS)},
-                                          {DNNL_ARG_MEAN, kept[MEAN]},
-                                          {DNNL_ARG_VARIANCE, kept[VARIANCE]},
-                                          {DNNL_ARG_WORKSPACE, kept[MASK]}};
+    kept[MASK] = plan_buffer(plan, onednn_workspace(primitive));
+    struct onednn_argument arguments[] = {{ONEDNN_X, x},
+                                          {ONEDNN_Y, plan_new_output(plan, node)},
+                                          {ONEDNN_SCALE, plan_tensor(plan, node, WEIGHT)},
+                                          {ONEDNN_SHIFT, plan_tensor(plan, node, BIAS)},
+                                          {ONEDNN_MEANS, kept[MEAN]},
+                                          {ONEDNN_VARIANCES, kept[VARIANCE]},
+                                          {ONEDNN_WORKSPACE, kept[MASK]}};
     onednn_add(plan, node, "forward", 0, primitive, arguments, node->options.relu ? 7 : 6);
     add_statistics(plan, node, kept[MEAN], kept[VARIANCE]);
 }
@@ -119,19 +109,14 @@ static void forward_judging(struct plan *plan, const struct node *node)
         plan_set_output(plan, node, y);
     else
         y = plan_new_output(plan, node);
-    dnnl_memory_desc_t order = onednn_blocked(plan, node);
-    dnnl_batch_normalization_desc_t operation;
-    dnnl_batch_normalization_forward_desc_init(&operation, dnnl_forward_inference, &order, EPSILON,
-                                               flags(node) | dnnl_use_global_stats);
     struct onednn_argument arguments[] = {
-        {DNNL_ARG_SRC, x},
-        {DNNL_ARG_DST, y},
-        {DNNL_ARG_SCALE, plan_tensor(plan, node, WEIGHT)},
-        {DNNL_ARG_SHIFT, plan_tensor(plan, node, BIAS)},
-        {DNNL_ARG_MEAN, plan_tensor(plan, node, RUNNING_MEAN)},
-        {DNNL_ARG_VARIANCE, plan_tensor(plan, node, RUNNING_VARIANCE)}};
-    onednn_add(plan, node, "forward", 0,
-               onednn_choose(plan, &operation, plan->onednn->plain, NULL, true), arguments, 6);
+        {ONEDNN_X, x},
+        {ONEDNN_Y, y},
+        {ONEDNN_SCALE, plan_tensor(plan, node, WEIGHT)},
+        {ONEDNN_SHIFT, plan_tensor(plan, node, BIAS)},
+        {ONEDNN_MEANS, plan_tensor(plan, node, RUNNING_MEAN)},
+        {ONEDNN_VARIANCES, plan_tensor(plan, node, RUNNING_VARIANCE)}};
+    onednn_add(plan, node, "forward", 0, choose(plan, node, ONEDNN_FORWARD), arguments, 6);
 }
 
 static void forward(struct plan *plan, const struct node *node)
@@ -145,29 +130,19 @@ static void forward(struct plan *plan, const struct node *node)
 static void backward(struct plan *plan, const struct node *node)
 {
     const struct place *kept = plan->values[node->number].kept;
-    dnnl_memory_desc_t order = onednn_blocked(plan, node);
-    dnnl_batch_normalization_desc_t operation;
-    dnnl_batch_normalization_backward_desc_init(&operation, dnnl_backward, &order, &order, EPSILON,
-                                                flags(node));
-    dnnl_primitive_desc_t hint = describe_training(plan, node);
-    if (!hint)
-        return;
-    dnnl_primitive_desc_t primitive =
-        onednn_choose(plan, &operation, plan->onednn->plain, hint, true);
-    dnnl_primitive_desc_destroy(hint);
     struct delivery delivery = plan_deliver_begin(plan, node, 0, DELIVER_IN_PLACE);
-    struct onednn_argument arguments[] = {
-        {DNNL_ARG_SRC, plan_input(plan, node, 0)},
-        {DNNL_ARG_DIFF_DST, plan_gradient(plan, node)},
-        {DNNL_ARG_DIFF_SRC, delivery.to},
-        {DNNL_ARG_SCALE, plan_tensor(plan, node, WEIGHT)},
-        {DNNL_ARG_SHIFT, plan_tensor(plan, node, BIAS)},
-        {DNNL_ARG_DIFF_SCALE, plan_tensor_gradient(plan, node, WEIGHT)},
-        {DNNL_ARG_DIFF_SHIFT, plan_tensor_gradient(plan, node, BIAS)},
-        {DNNL_ARG_MEAN, kept[MEAN]},
-        {DNNL_ARG_VARIANCE, kept[VARIANCE]},
-        {DNNL_ARG_WORKSPACE, kept[MASK]}};
-    onednn_add(plan, node, "backward", 0, primitive, arguments, node->options.relu ? 10 : 9);
+    struct onednn_argument arguments[] = {{ONEDNN_X, plan_input(plan, node, 0)},
+                                          {ONEDNN_DY, plan_gradient(plan, node)},
+                                          {ONEDNN_DX, delivery.to},
+                                          {ONEDNN_SCALE, plan_tensor(plan, node, WEIGHT)},
+                                          {ONEDNN_BACKWARD_SHIFT, plan_tensor(plan, node, BIAS)},
+                                          {ONEDNN_DSCALE, plan_tensor_gradient(plan, node, WEIGHT)},
+                                          {ONEDNN_DSHIFT, plan_tensor_gradient(plan, node, BIAS)},
+                                          {ONEDNN_MEANS, kept[MEAN]},
+                                          {ONEDNN_VARIANCES, kept[VARIANCE]},
+                                          {ONEDNN_WORKSPACE, kept[MASK]}};
+    onednn_add(plan, node, "backward", 0, choose(plan, node, ONEDNN_BACKWARD_DATA), arguments,
+               node->options.relu ? 10 : 9);
     plan_deliver_end(plan, node, &delivery);
 }
 

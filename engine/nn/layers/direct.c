@@ -6,272 +6,167 @@
 #include "engine/nn/onednn.h"
 
 /* Orders of input and output to try. */
-enum order { PLAIN, BLOCKED };
 struct orders {
-    enum order x;
-    enum order y;
+    enum onednn_order x;
+    enum onednn_order y;
 };
 
-static const struct orders choices[] = {{PLAIN, BLOCKED}, {BLOCKED, BLOCKED}, {PLAIN, PLAIN}};
+static const struct orders choices[] = {
+    {ONEDNN_PLAIN, ONEDNN_BLOCKED}, {ONEDNN_BLOCKED, ONEDNN_BLOCKED}, {ONEDNN_PLAIN, ONEDNN_PLAIN}};
 #define CHOICES (sizeof choices / sizeof choices[0])
 
-struct geometry {
-    const struct node *from;
-    dnnl_memory_desc_t weights; /* any order */
-    dnnl_memory_desc_t plain_weights;
-    dnnl_memory_desc_t bias;
-    dnnl_dims_t stride;
-    dnnl_dims_t padding;
-    bool has_bias;
-    bool relu;
-};
-
-static struct geometry geometry(struct plan *plan, const struct node *node)
+static const struct node *input(const struct plan *plan, const struct node *node)
 {
-    struct syn_convolution c = node->options.convolution;
-    struct geometry g = {.from = &plan->graph->nodes[node->inputs[0]], .has_bias = !c.no_bias};
-    dnnl_dim_t stride = (dnnl_dim_t)(c.stride ? c.stride : 1);
-    dnnl_dims_t sizes = {(dnnl_dim_t)c.outputs, (dnnl_dim_t)g.from->shape.channels,
-                         (dnnl_dim_t)c.kernel, (dnnl_dim_t)c.kernel};
-    dnnl_memory_desc_init_by_tag(&g.weights, 4, sizes, dnnl_f32, dnnl_format_tag_any);
-    g.plain_weights = onednn_array(4, sizes);
-    g.bias = onednn_array(1, sizes);
-    g.stride[0] = g.stride[1] = stride;
-    g.padding[0] = g.padding[1] = (dnnl_dim_t)c.padding;
-    return g;
+    return &plan->graph->nodes[node->inputs[0]];
 }
 
-static dnnl_memory_desc_t ordered(const struct plan *plan, const struct node *node,
-                                  enum order order)
+static struct onednn_operation describe(const struct node *node, enum onednn_pass pass, bool relu)
 {
-    return order == PLAIN ? onednn_plain(plan, node) : onednn_blocked(plan, node);
+    struct syn_convolution c = node->options.convolution;
+    size_t stride = c.stride ? c.stride : 1;
+    return (struct onednn_operation){.kind = ONEDNN_CONVOLUTION,
+                                     .pass = pass,
+                                     .kernel = {c.kernel, c.kernel},
+                                     .stride = {stride, stride},
+                                     .padding = {c.padding, c.padding},
+                                     .bias = !c.no_bias,
+                                     .relu = relu};
 }
 
 /* The order in which a node's output lies. */
-static enum order native(const struct plan *plan, const struct node *node)
+static enum onednn_order native(const struct plan *plan, const struct node *node)
 {
-    return plan_output(plan, node).region == REGION_IMAGES ? PLAIN : BLOCKED;
+    return plan_output(plan, node).region == REGION_IMAGES ? ONEDNN_PLAIN : ONEDNN_BLOCKED;
 }
 
-static dnnl_primitive_desc_t describe_forward(struct plan *plan, const struct node *node,
-                                              const struct geometry *g, struct orders orders,
-                                              bool reference_will_do)
+static struct dnnl_primitive_desc *choose_in(struct plan *plan, const struct node *node,
+                                             struct onednn_operation *operation,
+                                             struct orders orders, bool reference_will_do)
 {
-    dnnl_memory_desc_t x = ordered(plan, g->from, orders.x);
-    dnnl_memory_desc_t y = ordered(plan, node, orders.y);
-    dnnl_convolution_desc_t operation;
-    dnnl_prop_kind_t kind =
-        plan->settings.training ? dnnl_forward_training : dnnl_forward_inference;
-    if (dnnl_convolution_forward_desc_init(&operation, kind, dnnl_convolution_direct, &x,
-                                           &g->weights, g->has_bias ? &g->bias : NULL, &y,
-                                           g->stride, g->padding, g->padding) != dnnl_success)
-        return NULL;
-    dnnl_primitive_attr_t attributes = g->relu ? plan->onednn->with_relu : plan->onednn->plain;
-    return onednn_choose(plan, &operation, attributes, NULL, reference_will_do);
+    operation->x = orders.x;
+    operation->y = orders.y;
+    return onednn_choose(plan, node, operation, reference_will_do);
 }
 
-/* oneDNN wants to know of a forward pass before it plans a backward one; any will do. */
-static dnnl_primitive_desc_t hint(struct plan *plan, const struct node *node, struct geometry g,
-                                  struct orders orders)
-{
-    g.relu = false;
-    return describe_forward(plan, node, &g, orders, true);
-}
-
-static dnnl_primitive_desc_t describe_weights(struct plan *plan, const struct node *node,
-                                              const struct geometry *g, struct orders orders,
-                                              bool reference_will_do)
-{
-    dnnl_memory_desc_t x = ordered(plan, g->from, orders.x);
-    dnnl_memory_desc_t y = ordered(plan, node, orders.y);
-    dnnl_convolution_desc_t operation;
-    dnnl_primitive_desc_t forward = hint(plan, node, *g, orders);
-    if (!forward)
-        return NULL;
-    dnnl_convolution_backward_weights_desc_init(&operation, dnnl_convolution_direct, &x,
-                                                &g->weights, g->has_bias ? &g->bias : NULL, &y,
-                                                g->stride, g->padding, g->padding);
-    dnnl_primitive_desc_t chosen =
-        onednn_choose(plan, &operation, plan->onednn->plain, forward, reference_will_do);
-    dnnl_primitive_desc_destroy(forward);
-    return chosen;
-}
-
-static dnnl_primitive_desc_t describe_data(struct plan *plan, const struct node *node,
-                                           const struct geometry *g, struct orders orders,
-                                           bool reference_will_do)
-{
-    dnnl_memory_desc_t x = ordered(plan, g->from, orders.x);
-    dnnl_memory_desc_t y = ordered(plan, node, orders.y);
-    dnnl_convolution_desc_t operation;
-    dnnl_primitive_desc_t forward = hint(plan, node, *g, orders);
-    if (!forward)
-        return NULL;
-    dnnl_convolution_backward_data_desc_init(&operation, dnnl_convolution_direct, &x, &g->weights,
-                                             &y, g->stride, g->padding, g->padding);
-    dnnl_primitive_desc_t chosen =
-        onednn_choose(plan, &operation, plan->onednn->plain, forward, reference_will_do);
-    dnnl_primitive_desc_destroy(forward);
-    return chosen;
-}
-
-typedef dnnl_primitive_desc_t describe(struct plan *plan, const struct node *node,
-                                       const struct geometry *g, struct orders orders,
-                                       bool reference_will_do);
-
-/* The first choice with a fast kernel; failing that, the reference in blocks of channels. */
-static dnnl_primitive_desc_t choose(struct plan *plan, const struct node *node,
-                                    const struct geometry *g, describe *pass, struct orders *chosen)
+/* The first choice with a fast kernel; failing that, the reference in blocks of channels. Its
+ * orders are left in operation. */
+static struct dnnl_primitive_desc *choose(struct plan *plan, const struct node *node,
+                                          struct onednn_operation *operation)
 {
     /* Plain order on one side only is for inputs that are in plain order already. */
-    size_t first = native(plan, g->from) == PLAIN ? 0 : 1;
+    size_t first = native(plan, input(plan, node)) == ONEDNN_PLAIN ? 0 : 1;
     for (size_t i = first; i < CHOICES; i++) {
-        dnnl_primitive_desc_t primitive = pass(plan, node, g, choices[i], false);
-        *chosen = choices[i];
+        struct dnnl_primitive_desc *primitive = choose_in(plan, node, operation, choices[i], false);
         if (primitive)
             return primitive;
     }
-    *chosen = choices[1];
-    return pass(plan, node, g, *chosen, true);
+    return choose_in(plan, node, operation, choices[1], true);
 }
 
 /* An array in the wanted order, reordered if it lies otherwise. */
 static struct place in_order(struct plan *plan, const struct node *owner, struct place place,
-                             enum order there, enum order wanted, const char *work)
+                             enum onednn_order there, enum onednn_order wanted, const char *work)
 {
     if (there == wanted)
         return place;
     struct place copy = plan_buffer(plan, plan_size(plan, owner));
-    onednn_add_reorder(plan, owner, work, ordered(plan, owner, there), place,
-                       ordered(plan, owner, wanted), copy);
+    onednn_add_reorder(plan, owner, work, owner, there, place, copy);
     return copy;
 }
 
 static struct place input_in_order(struct plan *plan, const struct node *node,
-                                   const struct geometry *g, enum order wanted)
+                                   enum onednn_order wanted)
 {
-    if (wanted == BLOCKED)
+    if (wanted == ONEDNN_BLOCKED)
         return plan_input(plan, node, 0);
-    return in_order(plan, g->from, plan_output(plan, g->from), native(plan, g->from), PLAIN,
+    const struct node *from = input(plan, node);
+    return in_order(plan, from, plan_output(plan, from), native(plan, from), ONEDNN_PLAIN,
                     "reorder");
 }
 
-static bool is_plain(const struct geometry *g, dnnl_primitive_desc_t primitive, dnnl_query_t what)
+static struct place gradient_in_order(struct plan *plan, const struct node *node,
+                                      enum onednn_order wanted)
 {
-    return dnnl_memory_desc_equal(dnnl_primitive_desc_query_md(primitive, what, 0),
-                                  &g->plain_weights) == 1;
-}
-
-static struct place buffer_for(struct plan *plan, dnnl_primitive_desc_t primitive,
-                               dnnl_query_t what)
-{
-    const dnnl_memory_desc_t *order = dnnl_primitive_desc_query_md(primitive, what, 0);
-    return plan_buffer(plan, dnnl_memory_desc_get_size(order) / sizeof(float));
-}
-
-/* The weights in the order the primitive wants. */
-static struct place weights_for(struct plan *plan, const struct node *node,
-                                const struct geometry *g, dnnl_primitive_desc_t primitive)
-{
-    struct place plain = plan_tensor(plan, node, CONVOLUTION_WEIGHT);
-    if (!primitive || is_plain(g, primitive, dnnl_query_weights_md))
-        return plain;
-    struct place copy = buffer_for(plan, primitive, dnnl_query_weights_md);
-    onednn_add_reorder(plan, node, "reorder weights", g->plain_weights, plain,
-                       *dnnl_primitive_desc_query_md(primitive, dnnl_query_weights_md, 0), copy);
-    return copy;
+    return in_order(plan, node, plan_gradient(plan, node), ONEDNN_BLOCKED, wanted,
+                    "reorder gradient");
 }
 
 void direct_forward(struct plan *plan, const struct node *node)
 {
-    struct geometry g = geometry(plan, node);
-    g.relu = plan_take_relu(plan, node);
-    struct orders orders;
-    dnnl_primitive_desc_t primitive = choose(plan, node, &g, describe_forward, &orders);
-    struct place x = input_in_order(plan, node, &g, orders.x);
+    struct onednn_operation operation = describe(node, ONEDNN_FORWARD, plan_take_relu(plan, node));
+    struct dnnl_primitive_desc *primitive = choose(plan, node, &operation);
+    struct place x = input_in_order(plan, node, operation.x);
     struct place y = plan_new_output(plan, node);
-    struct place written = orders.y == BLOCKED ? y : plan_buffer(plan, plan_size(plan, node));
+    struct place written =
+        operation.y == ONEDNN_BLOCKED ? y : plan_buffer(plan, plan_size(plan, node));
     struct onednn_argument arguments[4] = {
-        {DNNL_ARG_SRC, x},
-        {DNNL_ARG_WEIGHTS, weights_for(plan, node, &g, primitive)},
-        {DNNL_ARG_DST, written}};
-    if (g.has_bias)
+        {ONEDNN_X, x},
+        {ONEDNN_WEIGHTS, plan_tensor(plan, node, CONVOLUTION_WEIGHT)},
+        {ONEDNN_Y, written}};
+    if (operation.bias)
         arguments[3] =
-            (struct onednn_argument){DNNL_ARG_BIAS, plan_tensor(plan, node, CONVOLUTION_BIAS)};
+            (struct onednn_argument){ONEDNN_BIAS, plan_tensor(plan, node, CONVOLUTION_BIAS)};
     onednn_add(plan, node, "forward", convolution_gflop(plan, node), primitive, arguments,
-               g.has_bias ? 4 : 3);
-    if (orders.y == PLAIN)
-        onednn_add_reorder(plan, node, "reorder", onednn_plain(plan, node), written,
-                           onednn_blocked(plan, node), y);
+               operation.bias ? 4 : 3);
+    if (operation.y == ONEDNN_PLAIN)
+        onednn_add_reorder(plan, node, "reorder", node, ONEDNN_PLAIN, written, y);
 }
 
 /* Whether oneDNN can read the caller's images as they are; else our own kernel is faster. */
-static bool needs_own(struct plan *plan, const struct node *node, const struct geometry *g)
+static bool needs_own(struct plan *plan, const struct node *node, struct onednn_operation operation)
 {
-    if (native(plan, g->from) != PLAIN || g->from->shape.channels >= 8)
+    const struct node *from = input(plan, node);
+    if (native(plan, from) != ONEDNN_PLAIN || from->shape.channels >= 8)
         return false;
-    dnnl_primitive_desc_t found = describe_weights(plan, node, g, choices[0], false);
-    if (found)
-        dnnl_primitive_desc_destroy(found);
+    struct dnnl_primitive_desc *found = choose_in(plan, node, &operation, choices[0], false);
+    onednn_forget(found);
     return !found;
 }
 
-static void backward_weights(struct plan *plan, const struct node *node, const struct geometry *g)
+static void backward_weights(struct plan *plan, const struct node *node)
 {
-    if (needs_own(plan, node, g)) {
+    struct onednn_operation operation = describe(node, ONEDNN_BACKWARD_WEIGHTS, false);
+    if (needs_own(plan, node, operation)) {
         few_inputs_backward_weights(plan, node);
         return;
     }
-    struct orders orders;
-    dnnl_primitive_desc_t primitive = choose(plan, node, g, describe_weights, &orders);
-    if (!primitive) {
-        onednn_add(plan, node, "backward weights", 0, NULL, NULL, 0);
-        return;
-    }
-    struct place x = input_in_order(plan, node, g, orders.x);
-    struct place dy =
-        in_order(plan, node, plan_gradient(plan, node), BLOCKED, orders.y, "reorder gradient");
-    struct place gradient = plan_tensor_gradient(plan, node, CONVOLUTION_WEIGHT);
-    bool plain = is_plain(g, primitive, dnnl_query_diff_weights_md);
-    dnnl_memory_desc_t order =
-        *dnnl_primitive_desc_query_md(primitive, dnnl_query_diff_weights_md, 0);
-    struct place written =
-        plain ? gradient : buffer_for(plan, primitive, dnnl_query_diff_weights_md);
+    struct dnnl_primitive_desc *primitive = choose(plan, node, &operation);
+    struct place x = input_in_order(plan, node, operation.x);
+    struct place dy = gradient_in_order(plan, node, operation.y);
     struct onednn_argument arguments[4] = {
-        {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_WEIGHTS, written}};
-    if (g->has_bias)
-        arguments[3] = (struct onednn_argument){DNNL_ARG_DIFF_BIAS,
+        {ONEDNN_X, x},
+        {ONEDNN_DY, dy},
+        {ONEDNN_DWEIGHTS, plan_tensor_gradient(plan, node, CONVOLUTION_WEIGHT)}};
+    if (operation.bias)
+        arguments[3] = (struct onednn_argument){ONEDNN_DBIAS,
                                                 plan_tensor_gradient(plan, node, CONVOLUTION_BIAS)};
     onednn_add(plan, node, "backward weights", convolution_gflop(plan, node), primitive, arguments,
-               g->has_bias ? 4 : 3);
-    if (!plain)
-        onednn_add_reorder(plan, node, "reorder weights", order, written, g->plain_weights,
-                           gradient);
+               operation.bias ? 4 : 3);
 }
 
-static void backward_data(struct plan *plan, const struct node *node, const struct geometry *g)
+static void backward_data(struct plan *plan, const struct node *node)
 {
-    struct orders orders;
-    dnnl_primitive_desc_t primitive = choose(plan, node, g, describe_data, &orders);
-    struct place weights = weights_for(plan, node, g, primitive);
-    struct place dy =
-        in_order(plan, node, plan_gradient(plan, node), BLOCKED, orders.y, "reorder gradient");
+    struct onednn_operation operation = describe(node, ONEDNN_BACKWARD_DATA, false);
+    const struct node *from = input(plan, node);
+    struct dnnl_primitive_desc *primitive = choose(plan, node, &operation);
+    struct place dy = gradient_in_order(plan, node, operation.y);
     struct delivery delivery = plan_deliver_begin(plan, node, 0, 0);
     struct place written =
-        orders.x == BLOCKED ? delivery.to : plan_buffer(plan, plan_size(plan, g->from));
+        operation.x == ONEDNN_BLOCKED ? delivery.to : plan_buffer(plan, plan_size(plan, from));
     struct onednn_argument arguments[] = {
-        {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, written}};
+        {ONEDNN_DY, dy},
+        {ONEDNN_WEIGHTS, plan_tensor(plan, node, CONVOLUTION_WEIGHT)},
+        {ONEDNN_DX, written}};
     onednn_add(plan, node, "backward data", convolution_gflop(plan, node), primitive, arguments, 3);
-    if (orders.x == PLAIN)
-        onednn_add_reorder(plan, node, "reorder gradient", onednn_plain(plan, g->from), written,
-                           onednn_blocked(plan, g->from), delivery.to);
+    if (operation.x == ONEDNN_PLAIN)
+        onednn_add_reorder(plan, node, "reorder gradient", from, ONEDNN_PLAIN, written,
+                           delivery.to);
     plan_deliver_end(plan, node, &delivery);
 }
 
 void direct_backward(struct plan *plan, const struct node *node)
 {
-    struct geometry g = geometry(plan, node);
-    backward_weights(plan, node, &g);
+    backward_weights(plan, node);
     if (plan_wants_gradient(plan, node, 0))
-        backward_data(plan, node, &g);
+        backward_data(plan, node);
 }

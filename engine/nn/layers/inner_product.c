@@ -113,8 +113,8 @@ static void forward(struct plan *plan, const struct node *node)
     *x = plan_output(plan, from);
     if (is_image(plan, node)) {
         *x = plan_buffer(plan, plan_rows(plan, from) * shape_values(&from->shape));
-        onednn_add_reorder(plan, node, "flatten", onednn_blocked(plan, from),
-                           plan_output(plan, from), onednn_plain(plan, from), *x);
+        onednn_add_reorder(plan, node, "flatten", from, ONEDNN_BLOCKED, plan_output(plan, from),
+                           *x);
     }
     size_t inputs = shape_values(&from->shape);
     size_t padded = padded_channels(node->shape.channels);
@@ -177,8 +177,7 @@ static void backward_data(struct plan *plan, const struct node *node)
     struct place places[] = {plan_gradient(plan, node), plan_tensor(plan, node, WEIGHT), dx};
     add(plan, node, "backward data", run_data, state, places, 3);
     if (flat)
-        onednn_add_reorder(plan, node, "unflatten", onednn_plain(plan, from), dx,
-                           onednn_blocked(plan, from), delivery.to);
+        onednn_add_reorder(plan, node, "unflatten", from, ONEDNN_PLAIN, dx, delivery.to);
     plan_deliver_end(plan, node, &delivery);
 }
 

@@ -4,29 +4,24 @@
 #include "engine/nn/onednn.h"
 
 struct window {
-    dnnl_dims_t kernel;
-    dnnl_dims_t stride;
-    dnnl_dims_t padding;
+    size_t kernel[2]; /* height, width */
+    size_t stride[2];
+    size_t padding[2];
 };
 
 static struct window window(const struct syn_graph *graph, const struct node *node)
 {
     const struct shape *from = graph_from(graph, node, 0);
     struct syn_pooling w = node->options.pooling.window;
-    dnnl_dim_t kernel = (dnnl_dim_t)w.kernel;
-    dnnl_dim_t stride = (dnnl_dim_t)(w.stride ? w.stride : w.kernel);
-    dnnl_dim_t padding = (dnnl_dim_t)w.padding;
+    size_t stride = w.stride ? w.stride : w.kernel;
     if (node->options.pooling.whole)
-        return (struct window){.kernel = {(dnnl_dim_t)from->height, (dnnl_dim_t)from->width},
-                               .stride = {1, 1}};
-    return (struct window){{kernel, kernel}, {stride, stride}, {padding, padding}};
+        return (struct window){.kernel = {from->height, from->width}, .stride = {1, 1}};
+    return (struct window){{w.kernel, w.kernel}, {stride, stride}, {w.padding, w.padding}};
 }
 
 static size_t outputs(size_t size, const struct window *w, size_t axis)
 {
-    return (size + 2 * (size_t)w->padding[axis] - (size_t)w->kernel[axis]) /
-               (size_t)w->stride[axis] +
-           1;
+    return (size + 2 * w->padding[axis] - w->kernel[axis]) / w->stride[axis] + 1;
 }
 
 static bool shape(struct syn_graph *graph, struct node *node)
@@ -49,17 +44,18 @@ static bool shape(struct syn_graph *graph, struct node *node)
     return true;
 }
 
-static dnnl_primitive_desc_t describe_mean(struct plan *plan, const struct node *node)
+static struct dnnl_primitive_desc *choose_mean(struct plan *plan, const struct node *node,
+                                               enum onednn_pass pass)
 {
     struct window w = window(plan->graph, node);
-    dnnl_memory_desc_t x = onednn_blocked(plan, &plan->graph->nodes[node->inputs[0]]);
-    dnnl_memory_desc_t y = onednn_blocked(plan, node);
-    dnnl_pooling_desc_t operation;
-    dnnl_prop_kind_t kind =
-        plan->settings.training ? dnnl_forward_training : dnnl_forward_inference;
-    dnnl_pooling_forward_desc_init(&operation, kind, dnnl_pooling_avg_include_padding, &x, &y,
-                                   w.stride, w.kernel, w.padding, w.padding);
-    return onednn_choose(plan, &operation, plan->onednn->plain, NULL, true);
+    struct onednn_operation operation = {.kind = ONEDNN_MEAN,
+                                         .pass = pass,
+                                         .x = ONEDNN_BLOCKED,
+                                         .y = ONEDNN_BLOCKED,
+                                         .kernel = {w.kernel[0], w.kernel[1]},
+                                         .stride = {w.stride[0], w.stride[1]},
+                                         .padding = {w.padding[0], w.padding[1]}};
+    return onednn_choose(plan, node, &operation, true);
 }
 
 static void forward(struct plan *plan, const struct node *node)
@@ -68,29 +64,18 @@ static void forward(struct plan *plan, const struct node *node)
         max_pooling_forward(plan, node);
         return;
     }
-    struct onednn_argument arguments[] = {{DNNL_ARG_SRC, plan_input(plan, node, 0)},
-                                          {DNNL_ARG_DST, plan_new_output(plan, node)}};
-    onednn_add(plan, node, "forward", 0, describe_mean(plan, node), arguments, 2);
+    struct onednn_argument arguments[] = {{ONEDNN_X, plan_input(plan, node, 0)},
+                                          {ONEDNN_Y, plan_new_output(plan, node)}};
+    onednn_add(plan, node, "forward", 0, choose_mean(plan, node, ONEDNN_FORWARD), arguments, 2);
 }
 
 static void mean_backward(struct plan *plan, const struct node *node)
 {
-    struct window w = window(plan->graph, node);
-    dnnl_memory_desc_t x = onednn_blocked(plan, &plan->graph->nodes[node->inputs[0]]);
-    dnnl_memory_desc_t y = onednn_blocked(plan, node);
-    dnnl_pooling_desc_t operation;
-    dnnl_pooling_backward_desc_init(&operation, dnnl_pooling_avg_include_padding, &x, &y, w.stride,
-                                    w.kernel, w.padding, w.padding);
-    dnnl_primitive_desc_t hint = describe_mean(plan, node);
-    if (!hint)
-        return;
-    dnnl_primitive_desc_t primitive =
-        onednn_choose(plan, &operation, plan->onednn->plain, hint, true);
-    dnnl_primitive_desc_destroy(hint);
     struct delivery delivery = plan_deliver_begin(plan, node, 0, 0);
-    struct onednn_argument arguments[] = {{DNNL_ARG_DIFF_DST, plan_gradient(plan, node)},
-                                          {DNNL_ARG_DIFF_SRC, delivery.to}};
-    onednn_add(plan, node, "backward", 0, primitive, arguments, 2);
+    struct onednn_argument arguments[] = {{ONEDNN_DY, plan_gradient(plan, node)},
+                                          {ONEDNN_DX, delivery.to}};
+    onednn_add(plan, node, "backward", 0, choose_mean(plan, node, ONEDNN_BACKWARD_DATA), arguments,
+               2);
     plan_deliver_end(plan, node, &delivery);
 }
 

@@ -1,0 +1,30 @@
+# oneDNN by its headers and library: OneDNN_FOUND, the target OneDNN::OneDNN, and OneDNN_VERSION, also if that version
+# is not one of those asked for.
+# Not find_package(dnnl): a oneDNN that was built with OpenCL, as Debian's, has it ask for the headers of OpenCL as
+# well, which nobody needs to call it.
+find_library(OneDNN_LIBRARY dnnl)
+# Version 1 has its headers one folder further up.
+find_path(OneDNN_INCLUDE_DIR NAMES oneapi/dnnl/dnnl_version.h dnnl_version.h)
+mark_as_advanced(OneDNN_LIBRARY OneDNN_INCLUDE_DIR)
+
+set(OneDNN_VERSION)
+foreach(header oneapi/dnnl/dnnl_version.h dnnl_version.h)
+    if(NOT OneDNN_VERSION AND OneDNN_INCLUDE_DIR AND EXISTS ${OneDNN_INCLUDE_DIR}/${header})
+        foreach(part MAJOR MINOR PATCH)
+            file(STRINGS ${OneDNN_INCLUDE_DIR}/${header} line REGEX "^#define +DNNL_VERSION_${part} +[0-9]+")
+            if(line MATCHES "([0-9]+) *$")
+                list(APPEND OneDNN_VERSION ${CMAKE_MATCH_1})
+            endif()
+        endforeach()
+        list(JOIN OneDNN_VERSION "." OneDNN_VERSION)
+    endif()
+endforeach()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(OneDNN REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR
+    VERSION_VAR OneDNN_VERSION HANDLE_VERSION_RANGE)
+if(OneDNN_FOUND AND NOT TARGET OneDNN::OneDNN)
+    add_library(OneDNN::OneDNN UNKNOWN IMPORTED)
+    set_target_properties(OneDNN::OneDNN PROPERTIES IMPORTED_LOCATION ${OneDNN_LIBRARY}
+        INTERFACE_INCLUDE_DIRECTORIES ${OneDNN_INCLUDE_DIR})
+endif()

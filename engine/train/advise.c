@@ -11,6 +11,7 @@
 #include "engine/train/crew.h"
 #include "engine/train/options.h"
 #include "engine/train/talk.h"
+#include "engine/train/team.h"
 
 #define MOST_REST     1000.0 /* ms */
 #define MESSAGE_LEAST ((size_t)1024)
@@ -87,7 +88,11 @@ struct adviser {
 static void advise_as(void *context, size_t member)
 {
     struct adviser *adviser = (struct adviser *)context + member;
-    adviser->status = syn_run_open(adviser->options, adviser->group, &adviser->run);
+    adviser->status = syn_train_compare(adviser->options, adviser->group);
+    if (adviser->status == SYN_OK)
+        adviser->status = syn_run_open(adviser->options, adviser->group, &adviser->run);
+    if (adviser->status == SYN_OK)
+        adviser->status = syn_run_compare(&adviser->run);
     if (adviser->status == SYN_OK)
         adviser->status = syn_advise_run(&adviser->run, &adviser->advice);
     if (adviser->status != SYN_OK)

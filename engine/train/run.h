@@ -82,6 +82,10 @@ struct syn_wish {
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run);
 
+/* See that all members read the same data and build the same model. Collective.
+ * A difference: SYN_INVALID on all, with both values. */
+enum syn_status syn_run_compare(const struct syn_run *run);
+
 /* Whether this member is a parameter server, which has neither loaders nor files. */
 bool syn_run_serves(const struct syn_run *run);
 

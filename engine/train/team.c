@@ -79,7 +79,10 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
     struct syn_train_options own = *options;
     bool is_first = syn_group_rank(group) == 0;
     struct syn_run *run;
-    status = syn_group_appoint(group, (size_t)options->servers);
+    own.workers = syn_group_size(group); /* whatever was typed: under a launcher its ranks count */
+    status = syn_train_compare(&own, group);
+    if (status == SYN_OK)
+        status = syn_group_appoint(group, (size_t)options->servers);
     own.workers = syn_group_size(group);
     if (status == SYN_OK)
         status = syn_train_prepare(&own, group, &run);

@@ -291,6 +291,8 @@ enum syn_status syn_train_prepare(const struct syn_train_options *options, struc
         return syn_report(SYN_MEMORY, "cannot allocate a run");
     enum syn_status status = syn_run_open(options, group, made);
     if (status == SYN_OK)
+        status = syn_run_compare(made);
+    if (status == SYN_OK)
         status = syn_run_prepare(made);
     if (status != SYN_OK) {
         syn_group_leave(group, status, syn_error_text());

@@ -44,6 +44,13 @@ enum syn_status syn_group_open_mpi(const void *communicator,
                                    const struct syn_group_options *options,
                                    struct syn_group **group);
 
+/* See that all members, parameter servers among them, were given the same.
+ *   lines  "name value" and a newline each, such as syn_settings_lines() makes
+ * SYN_MISMATCH on every member, with the name, two values and who has them; the group is of no use
+ * then. Members that run another version of the library are named likewise. Collective; blocks.
+ * Before a reducer or a worker is opened, which do the same with their own options. */
+enum syn_status syn_group_compare(struct syn_group *group, const char *lines);
+
 /* Whether this process was started by an MPI launcher, found out without calling MPI. */
 bool syn_group_under_mpi(void);
 

@@ -5,7 +5,9 @@
  *
  *     SYN_SETTING(KIND, field, "default", minimum, maximum, choices, "help")
  *
- * with KIND one of REAL, COUNT, SWITCH, CHOICE, TEXT. The struct is made by
+ * with KIND one of REAL, COUNT, SWITCH, CHOICE, TEXT. All workers must have the same value, and are
+ * asked when they meet (syn_group_compare()), unless KIND is OWN_COUNT, OWN_SWITCH or OWN_TEXT: what
+ * each may choose for itself, such as a directory. The struct is made by
  *
  *     struct my_options {
  *     #define SYN_SETTING SYN_SETTING_FIELD
@@ -49,6 +51,7 @@ typedef const char *syn_choices(size_t i);
 struct syn_setting {
     const char *name;
     enum syn_setting_kind kind;
+    bool may_differ;     /* between workers; see above */
     size_t offset;       /* of the field in its struct */
     const char *initial; /* the default, as it would be typed */
     double minimum;
@@ -69,12 +72,26 @@ struct syn_settings_table {
 #define SYN_SETTING_TYPE_CHOICE(field) const char *field;
 #define SYN_SETTING_TYPE_TEXT(field)   char field[SYN_TEXT_BYTES];
 
+#define SYN_SETTING_TYPE_OWN_COUNT(field)  SYN_SETTING_TYPE_COUNT(field)
+#define SYN_SETTING_TYPE_OWN_SWITCH(field) SYN_SETTING_TYPE_SWITCH(field)
+#define SYN_SETTING_TYPE_OWN_TEXT(field)   SYN_SETTING_TYPE_TEXT(field)
+
+/* Kind of a row, and whether workers may differ in it. */
+#define SYN_SETTING_KIND_REAL       SYN_SETTING_REAL, false
+#define SYN_SETTING_KIND_COUNT      SYN_SETTING_COUNT, false
+#define SYN_SETTING_KIND_SWITCH     SYN_SETTING_SWITCH, false
+#define SYN_SETTING_KIND_CHOICE     SYN_SETTING_CHOICE, false
+#define SYN_SETTING_KIND_TEXT       SYN_SETTING_TEXT, false
+#define SYN_SETTING_KIND_OWN_COUNT  SYN_SETTING_COUNT, true
+#define SYN_SETTING_KIND_OWN_SWITCH SYN_SETTING_SWITCH, true
+#define SYN_SETTING_KIND_OWN_TEXT   SYN_SETTING_TEXT, true
+
 #define SYN_SETTING_FIELD(kind, field, initial, minimum, maximum, choices, help)                   \
     SYN_SETTING_TYPE_##kind(field)
 
 #define SYN_SETTING_ROW(type, kind, field, initial, minimum, maximum, choices, help)               \
     {                                                                                              \
-#field, SYN_SETTING_##kind, offsetof(type, field), initial, (double)(minimum),             \
+#field, SYN_SETTING_KIND_##kind, offsetof(type, field), initial, (double)(minimum),        \
             (double)(maximum), choices, help                                                       \
     }
 
@@ -105,6 +122,10 @@ size_t syn_settings_json(const struct syn_settings_table *table, const void *opt
 
 /* One setting's value as it would be typed. */
 size_t syn_settings_value(const struct syn_setting *row, const void *options, char *text,
+                          size_t capacity);
+
+/* What all workers must have alike, for syn_group_compare(): a line "name value" for each. */
+size_t syn_settings_lines(const struct syn_settings_table *table, const void *options, char *text,
                           size_t capacity);
 
 /* The help text: two lines a setting, with default and range or choices. */

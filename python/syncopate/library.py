@@ -26,8 +26,8 @@ class Sizes(Structure):
 class Setting(Structure):
     """struct syn_setting."""
 
-    _fields_ = [("name", c_char_p), ("kind", c_int), ("offset", c_size_t), ("initial", c_char_p),
-                ("minimum", c_double), ("maximum", c_double), ("choices", c_void_p),
+    _fields_ = [("name", c_char_p), ("kind", c_int), ("may_differ", c_bool), ("offset", c_size_t),
+                ("initial", c_char_p), ("minimum", c_double), ("maximum", c_double), ("choices", c_void_p),
                 ("help", c_char_p)]
 
 

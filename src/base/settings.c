@@ -307,6 +307,21 @@ size_t syn_settings_json(const struct syn_settings_table *table, const void *opt
     return out.length;
 }
 
+size_t syn_settings_lines(const struct syn_settings_table *table, const void *options, char *text,
+                          size_t capacity)
+{
+    struct text out = {text, capacity, 0};
+    for (size_t i = 0; i < table->count; i++) {
+        char value[SYN_TEXT_BYTES];
+        if (table->rows[i].may_differ)
+            continue;
+        syn_settings_value(&table->rows[i], options, value, sizeof value);
+        put_flag(&out, &table->rows[i]);
+        put(&out, " %s\n", value);
+    }
+    return out.length;
+}
+
 size_t syn_settings_help(const struct syn_settings_table *table, char *text, size_t capacity)
 {
     struct text out = {text, capacity, 0};

@@ -1,4 +1,5 @@
-/* Texts swapped by all, each with each; once, at open. */
+/* Texts swapped by all, each with each; once, at open. Everyone compares everyone's with worker 0's,
+ * so that all come to the same end and say the same. */
 #include "exchange/accord.h"
 
 #include <inttypes.h>
@@ -7,102 +8,183 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/version.h>
+
+#include "base/hash.h"
 #include "base/memory.h"
 
-#define VERSION 1
+#define PROTOCOL 2
+
+/* For the hash of what does not fit. */
+#define REST_BYTES 32
+
+static void add(struct syn_accord *accord, const char *text, size_t length)
+{
+    bool fits = accord->rest == 0 && length < sizeof accord->text - REST_BYTES - accord->length;
+    if (!fits) {
+        accord->rest = syn_hash(accord->rest, text, length);
+        return;
+    }
+    memcpy(accord->text + accord->length, text, length);
+    accord->length += length;
+}
 
 void syn_accord_add(struct syn_accord *accord, const char *format, ...)
 {
+    char line[1024];
     va_list arguments;
-    size_t room = sizeof accord->text - accord->length;
     va_start(arguments, format);
-    int length = vsnprintf(accord->text + accord->length, room, format, arguments);
+    int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    accord->length += length < 0 ? 0 : (size_t)length;
-    if (accord->length >= sizeof accord->text)
-        accord->length = sizeof accord->text - 1;
+    if (length > 0)
+        add(accord, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-void syn_accord_begin(struct syn_accord *accord, const struct syn_layout *layout)
+void syn_accord_add_lines(struct syn_accord *accord, const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        length += lines[length] == '\n';
+        add(accord, lines, length);
+        lines += length;
+    }
+}
+
+void syn_accord_begin(struct syn_accord *accord)
 {
     memset(accord, 0, sizeof *accord);
-    syn_accord_add(accord, "version %d\nparameters %zu\ntensors %zu\nlayout %016" PRIx64 "\n",
-                   VERSION, syn_layout_size(layout), syn_layout_count(layout),
-                   syn_layout_hash(layout));
+    syn_accord_add(accord, "version %s (protocol %d)\n", syn_version(), PROTOCOL);
 }
 
-static bool is_private(const char *name)
+void syn_accord_add_layout(struct syn_accord *accord, const struct syn_layout *layout)
 {
-    return strcmp(name, "select_threads") == 0;
+    syn_accord_add(accord, "parameters %zu\ntensors %zu\nlayout %016" PRIx64 "\n",
+                   syn_layout_size(layout), syn_layout_count(layout), syn_layout_hash(layout));
 }
 
 void syn_accord_add_settings(struct syn_accord *accord, const struct syn_settings_table *table,
                              const void *options)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        char value[SYN_TEXT_BYTES];
-        if (is_private(table->rows[i].name))
-            continue;
-        syn_settings_value(&table->rows[i], options, value, sizeof value);
-        syn_accord_add(accord, "%s %s\n", table->rows[i].name, value);
-    }
+    char lines[SYN_ACCORD_BYTES];
+    syn_settings_lines(table, options, lines, sizeof lines);
+    syn_accord_add_lines(accord, lines);
 }
 
-/* Length of the line at text, at most what is left. */
-static int line_length(const char *text, size_t left)
-{
-    const char *end = memchr(text, '\n', left);
-    return (int)(end ? (size_t)(end - text) : strnlen(text, left));
-}
-
-static enum syn_status compare(const struct syn_group *group, const char *own, const char *other,
-                               size_t peer)
-{
-    if (memcmp(own, other, SYN_ACCORD_BYTES) == 0)
-        return SYN_OK;
-    size_t at = 0;
-    while (own[at] == other[at])
-        at++;
-    while (at > 0 && own[at - 1] != '\n')
-        at--;
-    return syn_fail(SYN_MISMATCH, "%s was opened with \"%.*s\", %s with \"%.*s\"",
-                    syn_group_name(group, group->rank).text,
-                    line_length(own + at, SYN_ACCORD_BYTES - at), own + at,
-                    syn_group_name(group, peer).text,
-                    line_length(other + at, SYN_ACCORD_BYTES - at), other + at);
-}
-
-static enum syn_status swap_texts(struct syn_group *group, size_t members, const char *own,
-                                  char *others, struct syn_request *requests)
+/* Each sends its own part of `all` and receives the others'.
+ *   all    [members][SYN_ACCORD_BYTES]
+ *   bytes  of this member's own */
+static enum syn_status swap_texts(struct syn_group *group, size_t members, char *all, size_t bytes,
+                                  struct syn_request *requests)
 {
     enum syn_status status = SYN_OK;
     for (size_t i = 1; i < members && status == SYN_OK; i++) {
         size_t from = (group->rank + members - i) % members;
         size_t to = (group->rank + i) % members;
-        status = syn_group_receive(group, from, others + from * SYN_ACCORD_BYTES, SYN_ACCORD_BYTES,
+        status = syn_group_receive(group, from, all + from * SYN_ACCORD_BYTES, SYN_ACCORD_BYTES - 1,
                                    &requests[2 * from]);
         if (status == SYN_OK)
-            status = syn_group_send(group, to, own, SYN_ACCORD_BYTES, &requests[2 * to + 1]);
+            status = syn_group_send(group, to, all + group->rank * SYN_ACCORD_BYTES, bytes,
+                                    &requests[2 * to + 1]);
     }
     if (status != SYN_OK)
         syn_group_abandon(group, status, syn_error_text());
     return syn_group_wait(group, requests, 2 * members);
 }
 
-enum syn_status syn_accord_reach(const struct syn_accord *accord, struct syn_group *group,
-                                 size_t members)
+/* One line of a text. */
+struct line {
+    int name_length;
+    int value_length;
+    const char *name;
+    const char *value;
+};
+
+static struct line line_at(const char *text)
 {
-    char *others = NULL;
+    int length = (int)strcspn(text, "\n");
+    int name = (int)strcspn(text, " \n");
+    int gap = name < length;
+    return (struct line){name, length - name - gap, text, text + name + gap};
+}
+
+/* How many of the members have another text than worker 0. */
+static size_t count_odd(const char *all, size_t members)
+{
+    size_t odd = 0;
+    for (size_t m = 1; m < members; m++)
+        odd += strcmp(all, all + m * SYN_ACCORD_BYTES) != 0;
+    return odd;
+}
+
+/* The first member whose text is not worker 0's, and the first line in which it is not. */
+static enum syn_status complain(const struct syn_group *group, const char *all, size_t members)
+{
+    size_t odd = 1;
+    char others[96] = "";
+    size_t count = count_odd(all, members);
+    while (strcmp(all, all + odd * SYN_ACCORD_BYTES) == 0)
+        odd++;
+    const char *first = all;
+    const char *other = all + odd * SYN_ACCORD_BYTES;
+    size_t at = 0;
+    while (first[at] == other[at])
+        at++;
+    while (at > 0 && first[at - 1] != '\n')
+        at--;
+    struct line mine = line_at(first + at);
+    struct line its = line_at(other + at);
+    if (count > 1)
+        snprintf(others, sizeof others, " (%zu of %zu members differ from worker 0)", count,
+                 members);
+    if (mine.name_length != its.name_length ||
+        strncmp(mine.name, its.name, (size_t)mine.name_length) != 0)
+        return syn_fail(SYN_MISMATCH,
+                        "%s and worker 0 do not have the same settings: \"%.*s\" stands where "
+                        "worker 0 has \"%.*s\"; they run different versions%s",
+                        syn_group_name(group, odd).text, its.name_length, its.name,
+                        mine.name_length, mine.name, others);
+    return syn_fail(SYN_MISMATCH,
+                    "%.*s is \"%.*s\" on worker 0, but \"%.*s\" on %s; expected the same on "
+                    "all%s",
+                    mine.name_length, mine.name, mine.value_length, mine.value, its.value_length,
+                    its.value, syn_group_name(group, odd).text, others);
+}
+
+/* All have all texts, and so come to the same end; nobody needs to be told. */
+static enum syn_status compare(struct syn_group *group, size_t members, const char *all)
+{
+    if (count_odd(all, members) == 0)
+        return SYN_OK;
+    group->broken = complain(group, all, members);
+    snprintf(group->cause, sizeof group->cause, "%s", syn_error_text());
+    return group->broken;
+}
+
+enum syn_status syn_accord_reach(struct syn_accord *accord, struct syn_group *group, size_t members)
+{
+    char *all = NULL;
     struct syn_request *requests = NULL;
-    enum syn_status status = syn_allocate(members, SYN_ACCORD_BYTES, &others);
+    if (accord->rest)
+        accord->length += (size_t)snprintf(accord->text + accord->length, REST_BYTES,
+                                           "rest %016" PRIx64 "\n", accord->rest);
+    enum syn_status status = syn_allocate(members, SYN_ACCORD_BYTES, &all);
     if (status == SYN_OK)
         status = syn_allocate(2 * members, sizeof *requests, &requests);
+    if (status == SYN_OK) {
+        memcpy(all + group->rank * SYN_ACCORD_BYTES, accord->text, accord->length);
+        status = swap_texts(group, members, all, accord->length, requests);
+    }
     if (status == SYN_OK)
-        status = swap_texts(group, members, accord->text, others, requests);
-    for (size_t peer = 0; peer < members && status == SYN_OK; peer++)
-        if (peer != group->rank)
-            status = compare(group, accord->text, others + peer * SYN_ACCORD_BYTES, peer);
+        status = compare(group, members, all);
     free(requests);
-    free(others);
+    free(all);
     return status;
+}
+
+enum syn_status syn_group_compare(struct syn_group *group, const char *lines)
+{
+    struct syn_accord accord;
+    syn_accord_begin(&accord);
+    syn_accord_add_lines(&accord, lines);
+    return syn_accord_reach(&accord, group, group->size);
 }

@@ -144,7 +144,8 @@ static void find_rows(struct syn_reducer *reducer)
 static enum syn_status agree(const struct syn_reducer *reducer)
 {
     struct syn_accord accord;
-    syn_accord_begin(&accord, reducer->layout);
+    syn_accord_begin(&accord);
+    syn_accord_add_layout(&accord, reducer->layout);
     syn_accord_add_settings(&accord, &syn_reducer_settings, &reducer->options);
     return syn_accord_reach(&accord, reducer->group, reducer->group->workers);
 }

@@ -195,9 +195,9 @@ static void odd_member(struct syn_group *group, size_t rank, void *context)
     syn_worker_defaults(&options);
     scenario_layout(tensors, &layout);
     syn_group_appoint(group, 1);
-    if (strcmp(odd->difference, "first weights") == 0 && rank == 3)
+    if (strcmp(odd->difference, "first-weights") == 0 && rank == 3)
         weights[3] = 1;
-    if (strcmp(odd->difference, "weight_decay") == 0 && rank == 3)
+    if (strcmp(odd->difference, "weight-decay") == 0 && rank == 3)
         options.optimizer.weight_decay = 0.5;
     if (strcmp(odd->difference, "lr") == 0 && rank == 1)
         rates.lr = 0.2;
@@ -216,7 +216,7 @@ static void odd_member(struct syn_group *group, size_t rank, void *context)
 static void members_that_differ_are_found(void **state)
 {
     (void)state;
-    static const char *const differences[] = {"first weights", "weight_decay", "lr"};
+    static const char *const differences[] = {"first-weights", "weight-decay", "lr"};
     for (int d = 0; d < 3; d++) {
         struct odd odd = {.difference = differences[d]};
         team_run(4, LONG_MS, odd_member, &odd);

@@ -78,6 +78,9 @@ enum syn_status syn_data_open(const struct syn_data_options *options, struct syn
 /* What it is; valid until it is closed. */
 const struct syn_data_info *syn_data_info(const struct syn_data *data);
 
+/* A hash of all its examples: equal for equal data, on every machine. Reads them all. */
+uint64_t syn_data_fingerprint(const struct syn_data *data);
+
 /* Close it after all its loaders; NULL is allowed. */
 void syn_data_close(struct syn_data *data);
 

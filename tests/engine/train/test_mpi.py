@@ -4,6 +4,7 @@
 """
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,58 @@ class Mpi(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("2 servers in a group of 2 leave no worker", done.stderr)
         self.assertFalse(os.path.exists(self.out))
+
+    def refuse(self, usual, odd):
+        """What two ranks say of which the second has other flags: the same line, once each."""
+        command = [COMMAND, "train", *SMALL, *usual, "--out", self.out]
+        done = subprocess.run([*LAUNCH, "-n", "1", *command, ":", "-n", "1", *command, *odd], capture_output=True,
+                              text=True, timeout=100, check=False)
+        said = {line for line in done.stderr.splitlines() if line.startswith("syncopate: ")}
+        self.assertEqual(done.returncode, 2, (odd, done.stderr))
+        self.assertEqual(len(said), 1, (odd, done.stderr))
+        self.assertFalse(os.path.exists(self.out), odd)
+        return said.pop()
+
+    def test_ranks_with_other_settings_are_refused_before_anything_is_written(self):
+        for algo, flag, usual, odd in (("ssgd", "log-every", "20", "2"), ("od-sgd", "lr", "0.1", "0.3"),
+                                       ("ssd-sgd", "warmup-steps", "0", "2"), ("topk", "clip", "0", "1"),
+                                       ("gtopk", "weight-decay", "0", "0.01"), ("ssd-sgd", "delay", "4", "3"),
+                                       ("strom", "batch", "8", "4"), ("ssgd", "synthetic-seed", "1", "2"),
+                                       ("asgd", "lag", "0", "3"), ("ssgd", "servers", "0", "1"), ("ssgd", "seed", "1", "2"),
+                                       ("ssgd", "model", "mlp", "lenet"), ("ssgd", "evaluate", "on", "off")):
+            said = self.refuse(["--algo", algo, "--" + flag, usual], ["--" + flag, odd])
+            self.assertEqual(said, f'syncopate: {flag} is "{usual}" on worker 0, but "{odd}" on worker 1; '
+                                   "expected the same on all")
+
+    def test_ranks_may_have_threads_and_directories_of_their_own(self):
+        command = [COMMAND, "train", *SMALL]
+        done = subprocess.run([*LAUNCH, "-n", "1", *command, "--out", self.out, ":", "-n", "1", *command, "--threads",
+                               "2", "--select-threads", "2", "--data-dir", self.home.name, "--out", self.out + "-2"],
+                              capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_ranks_with_other_data_are_refused(self):
+        flags = ["train", "--model", "mlp", "--data", "mnist", "--steps", "2", "--batch", "2", "--out", self.out]
+        for name, examples, label in (("a", 40, 1), ("b", 40, 2), ("c", 44, 1)):
+            write_mnist(os.path.join(self.home.name, name), examples, label)
+        for name, words in (("b", "data-fingerprint is"), ("c", 'training-examples is "40" on worker 0')):
+            ranks = [[COMMAND, *flags, "--data-dir", os.path.join(self.home.name, folder)] for folder in ("a", name)]
+            done = subprocess.run([*LAUNCH, "-n", "1", *ranks[0], ":", "-n", "1", *ranks[1]], capture_output=True,
+                                  text=True, timeout=100, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertFalse(os.path.exists(self.out))
+
+
+def write_mnist(folder, examples, last_label):
+    """A set in MNIST's form, all black; what differs is the last label."""
+    os.makedirs(folder)
+    for part, count in (("train", examples), ("t10k", 10)):
+        labels = bytes(i % 10 for i in range(count - 1)) + bytes([last_label])
+        with open(os.path.join(folder, part + "-images-idx3-ubyte"), "wb") as file:
+            file.write(struct.pack(">IIII", 0x803, count, 28, 28) + bytes(count * 28 * 28))
+        with open(os.path.join(folder, part + "-labels-idx1-ubyte"), "wb") as file:
+            file.write(struct.pack(">II", 0x801, count) + labels)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include <syncopate/engine/train.h>
 #include <syncopate/random.h>
 
 #include "engine/train/checkpoint.h"
@@ -138,6 +139,27 @@ static void room_is_asked_for_all_checkpoints_that_can_be_there_at_once(void **s
     assert_ok(syn_checkpoint_check_room("/tmp/nowhere/run", room * 0.1, 2));
 }
 
+/* A new setting is compared between ranks unless it is added here. */
+static void ranks_may_differ_only_in_their_threads_and_places(void **state)
+{
+    (void)state;
+    static const char *const own[] = {"threads", "out", "resume", "data_dir", "select_threads"};
+    const struct syn_settings_table *const tables[] = {
+        &syn_train_settings,  &syn_data_settings,    &syn_optimizer_settings,
+        &syn_worker_settings, &syn_reducer_settings, &syn_group_settings};
+    size_t found = 0;
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (size_t i = 0; i < tables[t]->count; i++) {
+            const struct syn_setting *row = &tables[t]->rows[i];
+            if (!row->may_differ)
+                continue;
+            if (found == sizeof own / sizeof own[0] || strcmp(row->name, own[found]) != 0)
+                fail_msg("%s may differ", row->name);
+            found++;
+        }
+    assert_int_equal(found, sizeof own / sizeof own[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +172,7 @@ int main(void)
         cmocka_unit_test(only_gradients_that_are_too_long_are_shortened),
         cmocka_unit_test(means_weigh_every_label_the_same),
         cmocka_unit_test(room_is_asked_for_all_checkpoints_that_can_be_there_at_once),
+        cmocka_unit_test(ranks_may_differ_only_in_their_threads_and_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

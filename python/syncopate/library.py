@@ -138,6 +138,7 @@ PLAIN_CALLS = {
     "syn_bridge_free": (None, [c_void_p]),
     "syn_bridge_spread": (None, [POINTER(Merged), c_float, POINTER(Place), c_size_t]),
     "syn_bridge_clear": (None, [POINTER(Merged), POINTER(Place), c_size_t]),
+    "syn_version": (c_char_p, []),
     "syn_error_text": (c_char_p, []),
     "syn_group_under_mpi": (c_bool, []),
     "syn_group_rank": (c_size_t, [c_void_p]),
@@ -182,7 +183,8 @@ def _path() -> str:
 
 
 def _load() -> ctypes.CDLL:
-    # Open MPI loads parts of itself that look for its symbols among the global ones.
+    # Where MPI is linked in: Open MPI loads parts of itself that look for its symbols among the global
+    # ones. As a plugin, which packages have, it is loaded in that way by the library.
     mode = ctypes.RTLD_GLOBAL if "OMPI_COMM_WORLD_SIZE" in os.environ else ctypes.RTLD_LOCAL
     try:
         library = ctypes.CDLL(_path(), mode)

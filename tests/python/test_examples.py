@@ -1,5 +1,4 @@
-"""The package installs, and the examples run under both launchers."""
-import glob
+"""The examples run under both launchers."""
 import json
 import os
 import shutil
@@ -45,7 +44,7 @@ def test_mnist_under_torchrun_with_gradients_only(data, tmp_path):
     output = run([sys.executable, "-m", "torch.distributed.run", "-r", "1", "-t", "1",
                   "--nproc_per_node", "2", "--master_port", str(free_port()),
                   os.path.join(EXAMPLES, "torch_mnist.py"), "--algo", "gtopk", "--steps", "3", "--batch", "4", "--data-dir", data,
-                  "--out", str(tmp_path / "run")])
+                  "--out", str(tmp_path / "run")], USE_LIBUV="0")  # Debian 13's PyTorch has no libuv
     summary = summary_of(output)
     assert summary["workers"] == 2 and summary["steps"] == 3 and summary["bytes_out_per_step"] > 0
     assert (tmp_path / "run" / "summary.json").exists()
@@ -58,14 +57,3 @@ def test_mnist_under_mpirun_with_delayed_weights(data):
                   "--algo", "ssd-sgd", "--steps", "6", "--batch", "4", "--data-dir", data],
                  OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     assert summary_of(output)["steps"] == 6
-
-
-def test_the_wheel_has_the_package_and_its_library(tmp_path):
-    pytest.importorskip("wheel")
-    run([sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-w", str(tmp_path),
-         os.path.join(ROOT, "python")])
-    wheel, = glob.glob(str(tmp_path / "*.whl"))
-    assert "py3-none-" in wheel
-    names = run([sys.executable, "-m", "zipfile", "-l", wheel])
-    assert all(name in names for name in ("syncopate/libsyncopate-python.so", "syncopate/torch/hook.py",
-                                          "syncopate/py.typed"))

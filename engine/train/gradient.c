@@ -24,11 +24,6 @@ double syn_gradient_norm(const float *gradient, size_t count)
     return sqrt(sum);
 }
 
-double syn_gradient_scale(double norm, double longest)
-{
-    return longest > 0 && norm > longest ? longest / norm : 1;
-}
-
 size_t syn_gradient_find_nonfinite(const float *gradient, size_t count)
 {
     size_t i = 0;

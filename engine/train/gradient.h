@@ -7,10 +7,6 @@
 /* The Euclidean norm; not finite exactly if an entry is not. Same bits on every machine. */
 double syn_gradient_norm(const float *gradient, size_t count);
 
-/* What to multiply a gradient of this norm by so that it is no longer than longest; 0: any
- * length. */
-double syn_gradient_scale(double norm, double longest);
-
 /* The first entry that is NaN or infinite; count if there is none. */
 size_t syn_gradient_find_nonfinite(const float *gradient, size_t count);
 

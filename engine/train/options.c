@@ -41,6 +41,8 @@ static enum syn_status set(struct syn_train_options *options, const char *name, 
         return syn_settings_set(&syn_train_settings, options, name, value);
     if (syn_settings_has(&syn_optimizer_settings, name))
         return syn_settings_set(&syn_optimizer_settings, &options->worker.optimizer, name, value);
+    if (syn_settings_has(&syn_worker_settings, name))
+        return syn_settings_set(&syn_worker_settings, &options->worker, name, value);
     return syn_settings_set(&syn_data_settings, &options->data, name, value);
 }
 

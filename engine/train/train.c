@@ -130,7 +130,6 @@ static struct syn_rates rates_of(const struct syn_run *run)
 
 enum syn_status syn_run_step(struct syn_run *run)
 {
-    double workers = (double)run->options.workers;
     struct syn_step_record record = {0};
     struct syn_rates rates = rates_of(run);
     record.lr = rates.lr;
@@ -139,8 +138,7 @@ enum syn_status syn_run_step(struct syn_run *run)
     record.gradient_norm = syn_gradient_norm(run->gradient, run->params);
     if (!isfinite(record.result.loss) || !isfinite(record.gradient_norm))
         return refuse_nonfinite(run, &record); /* the others are told why this worker leaves */
-    double scale = syn_gradient_scale(record.gradient_norm, run->options.clip / sqrt(workers));
-    SYN_TRY(syn_update_step(&run->update, &rates, scale, run->gradient, run->params, run->weights));
+    SYN_TRY(syn_update_step(&run->update, &rates, run->gradient, run->weights));
     record.update_ns = syn_engine_clock_ns() - began + run->handed_ns;
     syn_meter_add(&run->lately, &record);
     run->step++;

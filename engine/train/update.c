@@ -16,19 +16,16 @@ enum syn_status syn_update_open(const struct syn_train_options *options, struct 
                                 const struct syn_layout *layout, const float *weights,
                                 struct syn_update *update)
 {
-    /* Whether to clip is known only when the whole gradient is there; so is a sum of several. */
-    bool can_start = options->clip == 0 && options->accumulate == 1 && !options->no_exchange;
+    bool can_start = options->accumulate == 1 && !options->no_exchange;
     update->starts_early = options->worker.reducer.bucket_bytes > 0 && can_start;
     SYN_TRY(syn_worker_open(group, layout, &options->worker, weights, &update->worker));
     return options->no_exchange ? open_alone(options, layout, weights, update) : SYN_OK;
 }
 
 enum syn_status syn_update_step(struct syn_update *update, const struct syn_rates *rates,
-                                double scale, float *gradient, size_t params, float *weights)
+                                const float *gradient, float *weights)
 {
     struct syn_worker *worker = update->alone ? update->alone : update->worker;
-    for (size_t i = 0; i < params && scale != 1; i++)
-        gradient[i] *= (float)scale;
     return syn_worker_step(worker, gradient, rates, weights);
 }
 

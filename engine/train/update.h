@@ -20,11 +20,10 @@ enum syn_status syn_update_open(const struct syn_train_options *options, struct 
                                 struct syn_update *update);
 
 /* Use up one gradient.
- *   scale     what each entry of gradient is multiplied by, to clip it
- *   gradient  of the mean loss at weights; may be scaled in place
+ *   gradient  of the mean loss at weights
  *   weights   overwritten by those to go on with */
 enum syn_status syn_update_step(struct syn_update *update, const struct syn_rates *rates,
-                                double scale, float *gradient, size_t params, float *weights);
+                                const float *gradient, float *weights);
 
 void syn_update_close(struct syn_update *update);
 

@@ -47,6 +47,7 @@ enum syn_status syn_holding_open(struct syn_holding *holding, struct syn_group *
     SYN_TRY(syn_allocate(count, sizeof(float), &holding->sum));
     SYN_TRY(syn_list_open(&holding->list, holding->form.is_dense ? 0 : limit));
     memcpy(holding->weights, weights + holding->shard.first, count * sizeof(float));
+    SYN_TRY(syn_clip_party_open(&holding->party, group, group->workers, syn_group_servers(group)));
     return open_customers(holding);
 }
 
@@ -62,6 +63,7 @@ void syn_holding_close(struct syn_holding *holding)
     free(holding->sum);
     syn_list_close(&holding->list);
     syn_optimizer_free(holding->optimizer);
+    syn_clip_party_close(&holding->party);
 }
 
 enum syn_status syn_holding_receive(struct syn_holding *holding, size_t worker)
@@ -172,6 +174,16 @@ static void compensate(struct syn_holding *holding, double scale, const float *p
     }
 }
 
+/* Lessen the scale if the mean, of which the other servers have the rest, is too long. */
+static enum syn_status clip(struct syn_holding *holding, double *scale)
+{
+    double square = 0;
+    double own = syn_clip_square(holding->sum, holding->shard.count);
+    SYN_TRY(syn_clip_party_add(&holding->party, own, &square));
+    *scale *= syn_clip_scale(*scale * sqrt(square), holding->options.clip);
+    return SYN_OK;
+}
+
 enum syn_status syn_holding_apply(struct syn_holding *holding, size_t pushes, double lr,
                                   const struct syn_customer *customer)
 {
@@ -185,6 +197,8 @@ enum syn_status syn_holding_apply(struct syn_holding *holding, size_t pushes, do
     size_t bad = syn_first_not_finite(holding->sum, count);
     if (bad < count)
         return complain(holding, bad);
+    if (syn_clip_is_merged(&holding->options))
+        SYN_TRY(clip(holding, &scale));
     SYN_TRY(syn_optimizer_apply(holding->optimizer, lr, scale, holding->sum, holding->weights));
     memset(holding->sum, 0, count * sizeof *holding->sum);
     holding->version++;

@@ -6,6 +6,7 @@
 
 #include <syncopate/worker.h>
 
+#include "worker/clip.h"
 #include "worker/mail.h"
 
 /* Of one worker. */
@@ -36,6 +37,7 @@ struct syn_holding {
     size_t room;                    /* of a letter */
     struct syn_customer *customers; /* [workers] */
     struct syn_request *requests;   /* [workers] */
+    struct syn_clip_party party;    /* all servers, who know the mean's norm together */
 };
 
 /* All zero before. group, layout: lent. options: resolved, copied. */

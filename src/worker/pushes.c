@@ -1,9 +1,11 @@
 /* A ring of pushes over the reducer's tickets. */
 #include "worker/pushes.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "worker/clip.h"
 
 enum syn_status syn_pushes_open(struct syn_pushes *pushes, const struct syn_store_setup *setup,
                                 const struct syn_exchange_type *exchange, void *state)
@@ -15,8 +17,10 @@ enum syn_status syn_pushes_open(struct syn_pushes *pushes, const struct syn_stor
     options.depth = setup->options->window;
     SYN_TRY(syn_reducer_open_over(setup->group, setup->layout, &options, exchange, state,
                                   &pushes->reducer));
-    /* A reducer with a residual has read the gradient when begin returns. */
-    bool reads_late = setup->is_delayed && !syn_reducer_residual(pushes->reducer);
+    pushes->longest = syn_clip_own(setup->options, syn_group_size(setup->group));
+    /* A reducer with a residual has read the gradient when begin returns, and scaled it. */
+    bool needs_copy = setup->is_delayed || pushes->longest > 0;
+    bool reads_late = needs_copy && !syn_reducer_residual(pushes->reducer);
     for (size_t i = 0; i < pushes->window && reads_late; i++)
         SYN_TRY(syn_allocate(pushes->size, sizeof(float), &pushes->slots[i].copy));
     return SYN_OK;
@@ -50,6 +54,15 @@ enum syn_status syn_pushes_start(struct syn_pushes *pushes, const float *gradien
     return SYN_OK;
 }
 
+/* What to multiply the own gradient by. */
+static float clip(const struct syn_pushes *pushes, const float *gradient)
+{
+    if (pushes->longest == 0)
+        return 1;
+    double norm = sqrt(syn_clip_square(gradient, pushes->size));
+    return (float)syn_clip_scale(norm, pushes->longest);
+}
+
 enum syn_status syn_pushes_begin(struct syn_pushes *pushes, const float *gradient,
                                  const struct syn_rates *rates)
 {
@@ -57,8 +70,11 @@ enum syn_status syn_pushes_begin(struct syn_pushes *pushes, const float *gradien
     if (!pushes->is_started) {
         float *copy = pushes->slots[place].copy;
         struct syn_step step = step_of(pushes, rates);
-        if (copy)
-            memcpy(copy, gradient, pushes->size * sizeof *copy);
+        float scale = clip(pushes, gradient);
+        for (size_t i = 0; i < pushes->size && copy; i++)
+            copy[i] = scale * gradient[i];
+        if (!copy)
+            step.scale *= scale;
         SYN_TRY(syn_reducer_begin(pushes->reducer, copy ? copy : gradient, &step,
                                   &pushes->slots[place].ticket));
         pushes->slots[place].lr = rates->lr;

@@ -15,6 +15,7 @@ struct syn_pushes {
     size_t open; /* pushes unanswered, at most window */
     size_t oldest;
     bool sends_updates;
+    double longest;       /* gradient that is not clipped before it is sent; 0: any */
     bool is_started;      /* the next push has been announced */
     struct syn_cost cost; /* since the store was last asked */
     struct {

@@ -1,10 +1,13 @@
 /* Every worker has all the global weights and applies every merged gradient to them: no weights
  * travel. Right for sparse exchanges, whose sums are small, and for plain synchronous SGD. The
  * merged gradient has the same bits on every worker, hence so have the weights. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "exchange/ring.h"
+#include "worker/clip.h"
 #include "worker/pushes.h"
 
 struct replicas {
@@ -14,6 +17,7 @@ struct replicas {
     size_t size;
     size_t workers;
     bool sends_updates;
+    double longest; /* mean gradient that is not clipped; 0: any */
 };
 
 static void close_state(void *state)
@@ -32,6 +36,7 @@ static enum syn_status open_parts(struct replicas *own, const struct syn_store_s
     own->size = syn_layout_size(setup->layout);
     own->workers = syn_group_size(setup->group);
     own->sends_updates = setup->options->send_updates;
+    own->longest = syn_clip_is_merged(setup->options) ? setup->options->clip : 0;
     SYN_TRY(syn_allocate(own->size, sizeof *own->weights, &own->weights));
     memcpy(own->weights, setup->weights, own->size * sizeof *own->weights);
     SYN_TRY(syn_store_open_optimizer(setup->options, own->size, &own->optimizer));
@@ -51,6 +56,17 @@ static enum syn_status open_state(const struct syn_store_setup *setup, void **st
     return SYN_OK;
 }
 
+/* Added in the order in which shards add it, so that both have the same bits. */
+static double norm_of(const struct replicas *own, const float *sum)
+{
+    double square = 0;
+    for (size_t rank = 0; rank < own->workers; rank++) {
+        struct syn_chunk chunk = syn_chunk_of(own->size, own->workers, rank + 1);
+        square += syn_clip_square(sum + chunk.first, chunk.count);
+    }
+    return sqrt(square);
+}
+
 /* Wait for the oldest push and apply its sum. In units of weights the sum is lr times a gradient
  * already. */
 static enum syn_status apply_oldest(struct replicas *own)
@@ -60,6 +76,8 @@ static enum syn_status apply_oldest(struct replicas *own)
     SYN_TRY(syn_pushes_finish(&own->pushes, &merged, &lr));
     double scale = 1 / ((double)own->workers * (own->sends_updates ? lr : 1));
     syn_cost_add(&own->pushes.cost, &merged.cost);
+    if (merged.dense && own->longest > 0)
+        scale *= syn_clip_scale(scale * norm_of(own, merged.dense), own->longest);
     if (merged.dense)
         return syn_optimizer_apply(own->optimizer, lr, scale, merged.dense, own->weights);
     return syn_optimizer_apply_sparse(own->optimizer, lr, scale, merged.index, merged.value,

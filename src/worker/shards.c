@@ -16,6 +16,7 @@
 #include "base/courier.h"
 #include "base/memory.h"
 #include "exchange/ring.h"
+#include "worker/clip.h"
 #include "worker/store.h"
 
 #define MOST_WINDOW 16
@@ -52,6 +53,8 @@ struct shards {
     size_t oldest;
     struct push pushes[MOST_WINDOW];
     struct syn_cost cost;
+    double longest;              /* mean gradient that is not clipped; 0: any */
+    struct syn_clip_party party; /* those who know its norm together */
 };
 
 static enum syn_status check(const struct syn_worker_options *options)
@@ -71,6 +74,7 @@ static void close_state(void *state)
     syn_courier_close(shards->courier);
     syn_ring_close(shards->ring);
     syn_optimizer_free(shards->optimizer);
+    syn_clip_party_close(&shards->party);
     syn_layout_free(shards->layout);
     for (size_t i = 0; i < MOST_WINDOW; i++)
         free(shards->pushes[i].copy);
@@ -86,6 +90,8 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     shards->group = setup->group;
     shards->size = size;
     shards->window = (size_t)setup->options->window;
+    shards->longest = setup->options->clip;
+    SYN_TRY(syn_clip_party_open(&shards->party, setup->group, 0, setup->group->workers));
     SYN_TRY(syn_layout_copy(setup->layout, &shards->layout));
     SYN_TRY(syn_ring_open(setup->group, size, true, &shards->ring));
     shards->own = syn_ring_own(shards->ring, size);
@@ -156,14 +162,28 @@ static enum syn_status check_sum(const struct shards *shards, size_t bad, bool *
     return bad == shards->own.count ? SYN_OK : complain(shards, "sum", shards->own.first + bad);
 }
 
+/* What to multiply everyone's sum by: one over the workers, or less if the mean is too long. */
+static enum syn_status find_scale(struct shards *shards, double *scale)
+{
+    double square = 0;
+    *scale = 1 / (double)shards->group->workers;
+    if (shards->longest == 0)
+        return SYN_OK;
+    double own = syn_clip_square(shards->sum + shards->own.first, shards->own.count);
+    SYN_TRY(syn_clip_party_add(&shards->party, own, &square));
+    *scale *= syn_clip_scale(*scale * sqrt(square), shards->longest);
+    return SYN_OK;
+}
+
 static enum syn_status exchange(struct shards *shards, struct push *push)
 {
     struct syn_chunk own = shards->own;
-    double scale = 1 / (double)shards->group->workers;
+    double scale;
     size_t bad;
     push->is_poisoned = false;
     SYN_TRY(reduce(shards, push->gradient, &bad));
     SYN_TRY(check_sum(shards, bad, &push->is_poisoned));
+    SYN_TRY(find_scale(shards, &scale));
     SYN_TRY(syn_optimizer_apply(shards->optimizer, push->lr, scale, shards->sum + own.first,
                                 shards->weights + own.first));
     if (!push->pulls)

@@ -8,6 +8,7 @@
  *
  * Synchronous SGD blocks at every step, one-step delay pulls at every step and never blocks,
  * several steps' delay pulls at every k-th; the schedule says which. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "base/memory.h"
 #include "exchange/exchange.h"
 #include "transport/transport.h"
+#include "worker/clip.h"
 #include "worker/errand.h"
 #include "worker/inside.h"
 #include "worker/options.h"
@@ -192,13 +194,44 @@ static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
     };
 }
 
+/* As long as the mean gradient may be that it stands for. */
+static float clip_own(const struct syn_worker *worker, const float *gradient)
+{
+    double own = syn_clip_own(&worker->options, syn_group_size(worker->group));
+    double longest = own > 0 ? own : worker->options.clip;
+    if (longest == 0)
+        return 1;
+    return (float)syn_clip_scale(sqrt(syn_clip_square(gradient, worker->size)), longest);
+}
+
+/* Update with a scaled gradient, a block of it at a time. */
+static void update_scaled(struct syn_worker *worker, struct syn_local_rates rates,
+                          const float *gradient, float scale)
+{
+    enum { BLOCK = 1024 };
+    float scaled[BLOCK];
+    for (size_t at = 0; at < worker->size; at += BLOCK) {
+        size_t count = worker->size - at < BLOCK ? worker->size - at : BLOCK;
+        for (size_t i = 0; i < count; i++)
+            scaled[i] = scale * gradient[at + i];
+        worker->local->update(&rates, worker->v + at, scaled,
+                              worker->memory ? worker->memory + at : NULL, count);
+        rates.snapshot += rates.snapshot ? count : 0;
+        rates.global_mean += rates.global_mean ? count : 0;
+    }
+}
+
 /* A gradient that is not finite will be found later; until then the own weights do without. */
 static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
 {
     if (syn_first_not_finite(gradient, worker->size) < worker->size)
         return;
     struct syn_local_rates rates = local_rates(worker, lr);
-    worker->local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+    float scale = clip_own(worker, gradient);
+    if (scale == 1)
+        worker->local->update(&rates, worker->v, gradient, worker->memory, worker->size);
+    else
+        update_scaled(worker, rates, gradient, scale);
 }
 
 /* The global weights after `steps` steps are here: go on from them. */
@@ -282,18 +315,25 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
     return SYN_OK;
 }
 
+/* A gradient that is clipped before it is sent must be there as a whole. */
+static bool can_begin_early(const struct syn_worker *worker)
+{
+    return worker->store_type->start && worker->store_type->ready &&
+           !worker->schedule->is_delayed &&
+           syn_clip_own(&worker->options, syn_group_size(worker->group)) == 0;
+}
+
 enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradient,
                                  const struct syn_rates *rates)
 {
     SYN_TRY(check_rates(rates));
-    bool can_begin = worker->store_type->start && !worker->schedule->is_delayed;
-    return can_begin ? worker->store_type->start(worker->store, gradient, rates) : SYN_OK;
+    return can_begin_early(worker) ? worker->store_type->start(worker->store, gradient, rates)
+                                   : SYN_OK;
 }
 
 enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor)
 {
-    bool can_begin = worker->store_type->ready && !worker->schedule->is_delayed;
-    return can_begin ? worker->store_type->ready(worker->store, tensor) : SYN_OK;
+    return can_begin_early(worker) ? worker->store_type->ready(worker->store, tensor) : SYN_OK;
 }
 
 enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights)

@@ -102,15 +102,6 @@ static void one_entry_that_is_not_finite_is_noticed_and_found(void **state)
     }
 }
 
-static void only_gradients_that_are_too_long_are_shortened(void **state)
-{
-    (void)state;
-    assert_true(syn_gradient_scale(2, 0) == 1);
-    assert_true(syn_gradient_scale(2, 2) == 1);
-    assert_true(syn_gradient_scale(0, 0.5) == 1);
-    assert_true(syn_gradient_scale(2, 0.5) == 0.25);
-}
-
 static void means_weigh_every_label_the_same(void **state)
 {
     (void)state;
@@ -169,7 +160,6 @@ int main(void)
         cmocka_unit_test(the_norm_is_that_of_a_plain_sum),
         cmocka_unit_test(the_largest_floats_have_a_finite_norm),
         cmocka_unit_test(one_entry_that_is_not_finite_is_noticed_and_found),
-        cmocka_unit_test(only_gradients_that_are_too_long_are_shortened),
         cmocka_unit_test(means_weigh_every_label_the_same),
         cmocka_unit_test(room_is_asked_for_all_checkpoints_that_can_be_there_at_once),
         cmocka_unit_test(ranks_may_differ_only_in_their_threads_and_places),

@@ -232,7 +232,7 @@ static void clipping_keeps_the_same_run_from_exploding(void **state)
     struct syn_train_summary summary;
     options.lr = 1000;
     options.lr_schedule = "constant";
-    options.clip = 1e-5;
+    options.worker.clip = 1e-5;
     assert_ok(syn_train(&options, NULL, &summary));
 }
 

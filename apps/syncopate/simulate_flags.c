@@ -9,6 +9,7 @@
 
 #include <syncopate/recipe.h>
 #include <syncopate/reducer.h>
+#include <syncopate/text.h>
 
 #define ROW(...) SYN_SETTING_ROW(struct simulate_options, __VA_ARGS__)
 
@@ -53,7 +54,7 @@ static enum syn_status read_quantity(const char *flag, const char *text, const s
                                      double *result)
 {
     char *end;
-    double number = strtod(text, &end);
+    double number = syn_text_number(text, &end);
     for (; end > text && number >= 0 && number < 1e12 && units->name; units++)
         if (strcmp(end, units->name) == 0) {
             *result = number * units->factor;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/text.h>
+
 #include "engine/base/fail.h"
 
 enum syn_status syn_graph_new(struct syn_graph **graph)
@@ -34,7 +36,7 @@ bool graph_refuse(struct syn_graph *graph, const char *format, ...)
         return false;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(graph->cause, sizeof graph->cause, format, arguments);
+    syn_text_print_list(graph->cause, sizeof graph->cause, format, arguments);
     va_end(arguments);
     graph->status = SYN_INVALID;
     return false;

@@ -8,10 +8,10 @@
  * Among methods that are about as fast, the one that changes training least is the best: plain SGD
  * first, then exact gradients that come late, then parts of gradients. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <syncopate/simulate.h>
+#include <syncopate/text.h>
 
 #include "engine/base/fail.h"
 #include "engine/train/advise.h"
@@ -117,15 +117,15 @@ static void put_verdict(struct syn_advice *advice)
     const struct syn_advice_row *best = &advice->rows[advice->best];
     double dense_ms = advice->rows[0].step_ms;
     if (advice->is_dense_fine)
-        snprintf(
+        syn_text_print(
             advice->verdict, sizeof advice->verdict,
             "plain ssgd is as good as anything here (%.1f ms a step, %.0f %% of it computing): "
             "nothing should be compressed or delayed",
             dense_ms, 100 * advice->compute_ms / dense_ms);
     else
-        snprintf(advice->verdict, sizeof advice->verdict,
-                 "use %s: %.1f ms a step predicted, ssgd %.1f ms, computing alone %.1f ms",
-                 best->name, best->step_ms, dense_ms, advice->compute_ms);
+        syn_text_print(advice->verdict, sizeof advice->verdict,
+                       "use %s: %.1f ms a step predicted, ssgd %.1f ms, computing alone %.1f ms",
+                       best->name, best->step_ms, dense_ms, advice->compute_ms);
 }
 
 enum syn_status syn_advise_judge(const struct syn_train_options *options, struct syn_advice *advice)

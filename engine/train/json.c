@@ -4,8 +4,9 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include <syncopate/text.h>
 
 static void put(struct syn_json *json, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -15,7 +16,8 @@ static void put(struct syn_json *json, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     size_t room = json->length < json->capacity ? json->capacity - json->length : 0;
-    int wrote = vsnprintf(room ? json->text + json->length : NULL, room, format, arguments);
+    int wrote =
+        syn_text_print_list(room ? json->text + json->length : NULL, room, format, arguments);
     va_end(arguments);
     if (wrote > 0)
         json->length += (size_t)wrote;

@@ -2,7 +2,8 @@
  * The milestones stay the text that was typed and are read at each step: that costs nothing
  * beside a step, and there is one truth. */
 #include <math.h>
-#include <stdlib.h>
+
+#include <syncopate/text.h>
 
 #include "engine/base/fail.h"
 #include "engine/train/schedule.h"
@@ -12,7 +13,7 @@
 static bool next_milestone(const char **text, double *epoch)
 {
     char *end;
-    *epoch = strtod(*text, &end);
+    *epoch = syn_text_number(*text, &end);
     if (end == *text || !isfinite(*epoch) || (*end != ',' && *end != '\0'))
         return false;
     if (*end == ',' && end[1] == '\0')

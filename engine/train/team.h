@@ -6,8 +6,8 @@
 
 struct syn_run;
 
-/* See that all members were given the same settings. Collective over the whole group, before servers
- * are appointed. A difference: SYN_INVALID on all, with the name and both values. */
+/* See that all members were given the same settings. Collective over the whole group, before
+ * servers are appointed. A difference: SYN_INVALID on all, with the name and both values. */
 enum syn_status syn_train_compare(const struct syn_train_options *options, struct syn_group *group);
 
 /* Make a member of the group ready to train. Bad input is found here; the other members are

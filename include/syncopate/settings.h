@@ -6,8 +6,8 @@
  *     SYN_SETTING(KIND, field, "default", minimum, maximum, choices, "help")
  *
  * with KIND one of REAL, COUNT, SWITCH, CHOICE, TEXT. All workers must have the same value, and are
- * asked when they meet (syn_group_compare()), unless KIND is OWN_COUNT, OWN_SWITCH or OWN_TEXT: what
- * each may choose for itself, such as a directory. The struct is made by
+ * asked when they meet (syn_group_compare()), unless KIND is OWN_COUNT, OWN_SWITCH or OWN_TEXT:
+ * what each may choose for itself, such as a directory. The struct is made by
  *
  *     struct my_options {
  *     #define SYN_SETTING SYN_SETTING_FIELD

@@ -11,6 +11,8 @@
 
 #include <syncopate/settings.h>
 
+#include <syncopate/text.h>
+
 #include <syncopate/layout.h>
 
 #include <syncopate/group.h>

@@ -3,7 +3,8 @@
 #include <syncopate/report.h>
 
 #include <stdarg.h>
-#include <stdio.h>
+
+#include <syncopate/text.h>
 
 #include "base/status.h"
 
@@ -12,7 +13,7 @@ enum syn_status syn_report(enum syn_status status, const char *format, ...)
     char text[SYN_ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    syn_text_print_list(text, sizeof text, format, arguments);
     va_end(arguments);
     return syn_fail(status, "%s", text);
 }
@@ -22,7 +23,7 @@ void syn_report_log(enum syn_log_level level, const char *format, ...)
     char text[SYN_ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    syn_text_print_list(text, sizeof text, format, arguments);
     va_end(arguments);
     syn_log(level, "%s", text);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/text.h>
+
 #include "base/status.h"
 
 /* A text that grows into a caller's buffer and counts what did not fit. */
@@ -25,7 +27,7 @@ static void put(struct text *text, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     size_t room = text->length < text->capacity ? text->capacity - text->length : 0;
-    int wrote = vsnprintf(room ? text->at + text->length : NULL, room, format, arguments);
+    int wrote = syn_text_print_list(room ? text->at + text->length : NULL, room, format, arguments);
     va_end(arguments);
     if (wrote > 0)
         text->length += (size_t)wrote;
@@ -63,8 +65,8 @@ static void put_number(struct text *text, double value)
     /* The shortest form that reads back as the same number. */
     char form[32];
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(form, sizeof form, "%.*g", digits, value);
-        if (strtod(form, NULL) == value)
+        syn_text_print(form, sizeof form, "%.*g", digits, value);
+        if (syn_text_number(form, NULL) == value)
             break;
     }
     put(text, "%s", form);
@@ -130,7 +132,7 @@ static bool parse_real(const struct syn_setting *row, const char *value, double 
 {
     char *end;
     errno = 0;
-    *result = strtod(value, &end);
+    *result = syn_text_number(value, &end);
     return end != value && *end == '\0' && !isnan(*result) && in_range(row, *result);
 }
 
@@ -198,11 +200,26 @@ static bool store(const struct syn_setting *row, void *options, const char *valu
     return false;
 }
 
+/* A row whose own default does not fit it is a mistake in the row; yet nobody reads what was never
+ * written. */
+static void clear(const struct syn_setting *row, void *options)
+{
+    static const size_t sizes[] = {
+        [SYN_SETTING_REAL] = sizeof(double), [SYN_SETTING_COUNT] = sizeof(uint64_t),
+        [SYN_SETTING_SWITCH] = sizeof(bool), [SYN_SETTING_CHOICE] = sizeof(const char *),
+        [SYN_SETTING_TEXT] = SYN_TEXT_BYTES,
+    };
+    refuse(row, row->initial);
+    memset(field(row, options), 0, sizes[row->kind]);
+    if (row->kind == SYN_SETTING_CHOICE)
+        *(const char **)field(row, options) = row->choices(0);
+}
+
 void syn_settings_defaults(const struct syn_settings_table *table, void *options)
 {
     for (size_t i = 0; i < table->count; i++)
         if (!store(&table->rows[i], options, table->rows[i].initial))
-            refuse(&table->rows[i], table->rows[i].initial);
+            clear(&table->rows[i], options);
 }
 
 bool syn_settings_has(const struct syn_settings_table *table, const char *name)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <syncopate/text.h>
+
 static const char *const texts[] = {
     [SYN_OK] = "no error",
     [SYN_INVALID] = "invalid argument",
@@ -71,7 +73,7 @@ void syn_note_failure(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(last_error, sizeof last_error, format, arguments);
+    syn_text_print_list(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
     emit(SYN_LOG_ERROR, last_error);
 }
@@ -87,7 +89,7 @@ void syn_log(enum syn_log_level level, const char *format, ...)
     char text[SYN_ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    syn_text_print_list(text, sizeof text, format, arguments);
     va_end(arguments);
     emit(level, text);
 }

@@ -1,5 +1,5 @@
-/* Texts swapped by all, each with each; once, at open. Everyone compares everyone's with worker 0's,
- * so that all come to the same end and say the same. */
+/* Texts swapped by all, each with each; once, at open. Everyone compares everyone's with worker
+ * 0's, so that all come to the same end and say the same. */
 #include "exchange/accord.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/text.h>
 #include <syncopate/version.h>
 
 #include "base/hash.h"
@@ -34,7 +35,7 @@ void syn_accord_add(struct syn_accord *accord, const char *format, ...)
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
+    int length = syn_text_print_list(line, sizeof line, format, arguments);
     va_end(arguments);
     if (length > 0)
         add(accord, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);

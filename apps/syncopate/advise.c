@@ -81,7 +81,9 @@ static int run(const struct command *self, int argc, char **argv)
     enum syn_status status = read_options(self, argc, argv, &options, &show, &flags);
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
-    status = syn_advise(&options, &advice);
+    status = refuse_lone_process(argc, argv);
+    if (status == SYN_OK)
+        status = syn_advise(&options, &advice);
     if (status == SYN_OK && advice.is_first && show.json)
         print_json(&advice);
     else if (status == SYN_OK && advice.is_first)

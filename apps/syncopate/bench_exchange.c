@@ -100,7 +100,9 @@ static int run(const struct command *self, int argc, char **argv)
     enum syn_status status = bench_flags_parse(self, "4000000", NULL, argc, argv, &flags);
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
-    status = syn_reducer_check(&flags.reducer); /* here, so that not every worker complains */
+    status = refuse_lone_process(argc, argv);
+    if (status == SYN_OK)
+        status = syn_reducer_check(&flags.reducer); /* here, so that not every worker complains */
     if (status == SYN_OK)
         status = syn_group_under_mpi() ? run_under_mpi(&flags) : run_on_threads(&flags);
     return exit_code(status);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <syncopate/group.h>
+
 #include "help.h"
 
 /* What was typed before the name of the command that runs, such as "syncopate bench". */
@@ -111,6 +113,14 @@ int exit_code(enum syn_status status)
         return EXIT_GOOD;
     bool input = status == SYN_INVALID || status == SYN_UNSUPPORTED || status == SYN_FORMAT;
     return input ? EXIT_USAGE : EXIT_FAILED;
+}
+
+enum syn_status refuse_lone_process(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--workers") == 0 || strncmp(argv[i], "--workers=", 10) == 0)
+            return SYN_OK;
+    return syn_group_check_alone();
 }
 
 int usage_error(const char *format, ...)

@@ -62,6 +62,10 @@ enum syn_status flags_read(const struct command *self, const struct flag_set *se
  * is on standard error already: the library has logged it. */
 int exit_code(enum syn_status status);
 
+/* Refuse to be one of P processes that srun started without MPI, each of which would do the whole
+ * by itself, unless --workers among the flags says that this is meant. */
+enum syn_status refuse_lone_process(int argc, char **argv);
+
 /* Say what is wrong with the input, on one line, and return EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

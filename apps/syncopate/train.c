@@ -186,7 +186,9 @@ static int run(const struct command *self, int argc, char **argv)
     catch_signals();
     progress_begin(&bar, title, 0);
     const struct syn_train_watch watch = {tell, &bar};
-    status = syn_train(&options, &watch, &summary);
+    status = refuse_lone_process(argc, argv);
+    if (status == SYN_OK)
+        status = syn_train(&options, &watch, &summary);
     progress_end(&bar);
     if (status != SYN_OK)
         return exit_code(status);

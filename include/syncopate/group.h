@@ -54,6 +54,11 @@ enum syn_status syn_group_compare(struct syn_group *group, const char *lines);
 /* Whether this process was started by an MPI launcher, found out without calling MPI. */
 bool syn_group_under_mpi(void);
 
+/* Whether this process may well train without other processes: SYN_INVALID, with the reason, if a
+ * launcher (srun without --mpi) started it as one of several that have no way to find each other.
+ * For programs to call before they do; syn_group_open_mpi() refuses the like by itself. */
+enum syn_status syn_group_check_alone(void);
+
 /* Message passing that the host program brings. Messages between two workers arrive whole and in
  * the order of sending; a receive always asks for exactly the size that was sent. The library
  * calls these from one thread at a time, which need not be the opening one, and from nowhere

@@ -81,18 +81,6 @@ void syn_group_leave(struct syn_group *group, enum syn_status status, const char
     syn_group_abandon(group, status, cause);
 }
 
-bool syn_group_under_mpi(void)
-{
-    /* Set by Open MPI, by MPICH and Intel MPI and Slurm's pmi2, by whatever speaks PMIx, by
-     * MVAPICH2. */
-    static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK",
-                                        "MV2_COMM_WORLD_SIZE"};
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
-        if (getenv(marks[i]))
-            return true;
-    return false;
-}
-
 size_t syn_group_rank(const struct syn_group *group)
 {
     return group->rank;

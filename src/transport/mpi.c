@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "transport/bell.h"
+#include "transport/launcher.h"
 
 enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 
@@ -440,11 +441,29 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     return listen_for_notices(own);
 }
 
+/* P worlds of one process instead of one of P: started by a launcher of another MPI, or by one that
+ * does not help MPI. */
+static enum syn_status refuse_lone_world(void)
+{
+    const char *name;
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    size_t meant = syn_launcher_size(&name);
+    if (size > 1 || meant == 1)
+        return SYN_OK;
+    return syn_fail(SYN_INVALID,
+                    "%zu processes were started (%s), but MPI finds only this one: use the mpirun "
+                    "of the MPI that Syncopate is built with, or srun --mpi=pmix (for MPICH "
+                    "--mpi=pmi2); if each is to train by itself, unset %s",
+                    meant, name, name);
+}
+
 enum syn_status syn_group_open_mpi(const void *communicator,
                                    const struct syn_group_options *options,
                                    struct syn_group **group)
 {
     SYN_TRY(initialize());
+    SYN_TRY(refuse_lone_world());
     MPI_Comm all = communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD;
     int rank = 0;
     int size = 0;

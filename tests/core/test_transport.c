@@ -328,6 +328,21 @@ static void a_launcher_is_known_by_its_environment(void **state)
     unsetenv("PMI_SIZE");
 }
 
+static void tasks_of_srun_without_mpi_are_refused(void **state)
+{
+    (void)state;
+    assert_ok(syn_group_check_alone());
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+    assert_ok(syn_group_check_alone());
+    setenv("SLURM_STEP_NUM_TASKS", "3", 1);
+    assert_status(SYN_INVALID, syn_group_check_alone());
+    assert_non_null(strstr(syn_error_text(), "srun started 3 processes"));
+    setenv("PMIX_RANK", "0", 1); /* MPI will find the others, or say that it does not */
+    assert_ok(syn_group_check_alone());
+    unsetenv("PMIX_RANK");
+    unsetenv("SLURM_STEP_NUM_TASKS");
+}
+
 #ifdef SYNCOPATE_HAS_MPI
 static const bool has_mpi = true;
 #else
@@ -376,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_host_without_cancel_will_do),
         cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),
         cmocka_unit_test(a_launcher_is_known_by_its_environment),
+        cmocka_unit_test(tasks_of_srun_without_mpi_are_refused),
         cmocka_unit_test(a_build_without_mpi_says_so),
         cmocka_unit_test(every_transport_has_a_row),
     };

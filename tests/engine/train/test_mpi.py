@@ -55,6 +55,14 @@ class Mpi(unittest.TestCase):
         for summary in self.train(3, 1, "--algo", "asgd"):
             self.assertGreaterEqual(summary["staleness_max"], summary["staleness_mean"])
 
+    def test_a_world_of_one_that_was_meant_as_three_is_refused(self):
+        """As where the launcher is another MPI's: here there is none, only what it would have said."""
+        done = subprocess.run([COMMAND, "train", *SMALL, "--out", self.out], capture_output=True, text=True, timeout=100,
+                              check=False, env={**os.environ, "OMPI_COMM_WORLD_SIZE": "3"})
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("3 processes were started (OMPI_COMM_WORLD_SIZE), but MPI finds only this one", done.stderr)
+        self.assertFalse(os.path.exists(self.out))
+
     def test_more_servers_than_ranks_are_refused(self):
         command = [*LAUNCH, "-n", "2", COMMAND, "train", *SMALL, "--algo", "asgd", "--servers", "2", "--out", self.out]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)

@@ -1,6 +1,6 @@
 """On how many threads syncopate train computes: by affinity, by control group and by the workers of this host.
 
-    test_threads.py COMMAND [MPIRUN [FLAG...]]    the program to test, and how to launch ranks of it, not bound to cores
+    test_threads.py COMMAND [MPIRUN]    the program to test, and how to launch ranks of it
 """
 import json
 import os
@@ -83,6 +83,6 @@ class Threads(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    COMMAND, *LAUNCH = sys.argv[1:]
+    COMMAND, *LAUNCH = filter(None, sys.argv[1:])
     del sys.argv[1:]
     unittest.main()

@@ -1,0 +1,66 @@
+/* Launchers tell by environment variables. A launcher that an MPI does not understand leaves its P
+ * processes alone, each the only one of its world: P runs of one worker each, in silence, where
+ * one of P was meant. So what it says is compared with what is found. */
+#include "transport/launcher.h"
+
+#include <stdlib.h>
+
+#include <syncopate/group.h>
+
+#include "base/status.h"
+
+/* Open MPI and whatever starts its processes; MPICH, Intel MPI and Slurm's pmi2; MVAPICH2. */
+static const char *const mpi_sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
+#define MPI_SIZES (sizeof mpi_sizes / sizeof mpi_sizes[0])
+
+/* Without their size: whatever speaks PMI or PMIx. */
+static const char *const mpi_ranks[] = {"PMI_RANK", "PMIX_RANK"};
+#define MPI_RANKS (sizeof mpi_ranks / sizeof mpi_ranks[0])
+
+/* Of srun's tasks, whether they are to be MPI processes or not. In a batch script, which is one
+ * process whatever it asks for, it is not set. */
+#define TASKS "SLURM_STEP_NUM_TASKS"
+
+static size_t number(const char *name)
+{
+    const char *value = getenv(name);
+    long found = value ? strtol(value, NULL, 10) : 0;
+    return found > 0 ? (size_t)found : 0;
+}
+
+size_t syn_launcher_size(const char **name)
+{
+    for (size_t i = 0; i <= MPI_SIZES; i++) {
+        *name = i < MPI_SIZES ? mpi_sizes[i] : TASKS;
+        size_t size = number(*name);
+        if (size > 0)
+            return size;
+    }
+    *name = NULL;
+    return 1;
+}
+
+bool syn_group_under_mpi(void)
+{
+    for (size_t i = 0; i < MPI_SIZES; i++)
+        if (getenv(mpi_sizes[i]))
+            return true;
+    for (size_t i = 0; i < MPI_RANKS; i++)
+        if (getenv(mpi_ranks[i]))
+            return true;
+    return false;
+}
+
+enum syn_status syn_group_check_alone(void)
+{
+    const char *name;
+    size_t size = syn_launcher_size(&name);
+    if (size == 1 || syn_group_under_mpi())
+        return SYN_OK;
+    return syn_fail(
+        SYN_INVALID,
+        "srun started %zu processes (" TASKS
+        ") that cannot find each other; use srun --mpi=pmix, or say --workers 1 if each "
+        "is to train by itself",
+        size);
+}

@@ -18,8 +18,10 @@ struct run {
     struct syn_worker_options options;
     size_t steps;
     double lr[MOST_STEPS];
-    float first;    /* all weights to begin from */
-    float gradient; /* all entries of all gradients; NAN: those of the bowl */
+    float first;              /* all weights to begin from */
+    float gradient;           /* all entries of all gradients; NAN: those of the bowl */
+    size_t bad;               /* the step whose gradient is NAN on worker 1; SIZE_MAX: none */
+    size_t failed[TEAM_MOST]; /* the step that was not finite; SIZE_MAX: none */
     struct syn_archive *archives[TEAM_MOST]; /* written at the end, or read at the beginning */
     size_t archive_count;                    /* above 0: read so many */
     enum syn_status status[TEAM_MOST];
@@ -40,6 +42,7 @@ static struct run *run_of(const char *recipe, const char *local, size_t steps, d
     run->steps = steps;
     run->first = 100;
     run->gradient = 1;
+    run->bad = SIZE_MAX;
     for (size_t i = 0; i < MOST_STEPS; i++)
         run->lr[i] = lr;
     return run;
@@ -59,6 +62,7 @@ static enum syn_status train(struct run *run, struct syn_worker *worker, size_t 
 {
     float gradient[BOWL_SIZE];
     enum syn_status status = SYN_OK;
+    run->failed[rank] = SIZE_MAX;
     if (run->archive_count > 0)
         status = syn_worker_load_regrouped(worker, (const struct syn_archive *const *)run->archives,
                                            run->archive_count);
@@ -67,7 +71,13 @@ static enum syn_status train(struct run *run, struct syn_worker *worker, size_t 
     for (size_t step = 0; step < run->steps && status == SYN_OK; step++) {
         struct syn_rates rates = {.lr = run->lr[step]};
         fill_gradient(run, rank, step, weights, gradient);
+        if (step == run->bad && rank == 1)
+            gradient[17] = NAN;
         status = syn_worker_step(worker, gradient, &rates, weights);
+        if (status == SYN_NONFINITE && run->bad <= step) {
+            run->failed[rank] = step;
+            status = SYN_OK;
+        }
         memcpy(run->weights[rank][step], weights, sizeof run->weights[rank][step]);
     }
     if (run->archives[rank] && run->archive_count == 0 && status == SYN_OK)
@@ -170,12 +180,94 @@ static void after_a_fall_of_the_rate_no_step_is_longer_than_the_rate_allows(void
             }
 }
 
+/* Steps that were dropped leave nothing in a worker's own momentum: its next move is as a first
+ * one is. */
+static void after_a_failure_own_momentum_begins_anew(void **state)
+{
+    (void)state;
+    static const char *const locals[] = {"momentum", "carry"};
+    static const double moves[] = {0.005,
+                                   0.001}; /* 0.5 * lr / (1 - mu); (1 - mu) * lr / (1 - mu) */
+    for (int l = 0; l < 2; l++) {
+        struct run *run = run_of("od-sgd", locals[l], 14, 0.001);
+        run->options.momentum_local = 0.9;
+        run->first = 1;
+        run->bad = 8;
+        play(run, 3);
+        size_t failed = run->failed[0];
+        assert_in_range(failed, 9, 12);
+        for (size_t w = 0; w < 3; w++) {
+            assert_int_equal(run->failed[w], failed);
+            double move =
+                (double)run->weights[w][failed + 1][17] - (double)run->weights[w][failed][17];
+            if (fabs(move + moves[l]) > 1e-6)
+                fail_msg("%s, worker %zu: a move of %g, not %g", locals[l], w, move, -moves[l]);
+        }
+        free(run);
+    }
+}
+
+/* Gradients do not depend on the weights here, so that the global weights are those of ssgd. */
+static void every_push_is_applied_with_its_own_learning_rate(void **state)
+{
+    (void)state;
+    static const char *const stores[] = {"replicas", "shards"};
+    struct run *prompt = run_of("ssgd", "sgd", 12, 0);
+    for (size_t i = 0; i < prompt->steps; i++)
+        prompt->lr[i] = 0.1 / (double)(i + 1);
+    play(prompt, 3);
+    for (int s = 0; s < 2; s++)
+        for (size_t window = 1; window <= 5; window++) {
+            struct run *late = run_of("ssd-sgd", "glu", 12, 0);
+            late->options.store = stores[s];
+            late->options.window = window;
+            late->options.delay = 6;
+            memcpy(late->lr, prompt->lr, sizeof late->lr);
+            play(late, 3);
+            if (memcmp(late->settled[1], prompt->settled[1], sizeof late->settled[1]) != 0)
+                fail_msg("store %s, window %zu: weight 17 is %.9g, not %.9g", stores[s], window,
+                         (double)late->settled[1][17], (double)prompt->settled[1][17]);
+            free(late);
+        }
+    free(prompt);
+}
+
+/* The last k steps are synchronous: each hands out the global weights, the last one those that
+ * settling gives. */
+static void the_last_steps_of_a_run_hand_out_the_global_weights(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"od-sgd", "ssd-sgd"};
+    for (int r = 0; r < 2; r++)
+        for (size_t steps = 9; steps < 14; steps++) {
+            size_t last = r == 0 ? 1 : 3;
+            struct run *run = run_of(recipes[r], "glu", steps, 0.01);
+            run->gradient = NAN;
+            run->options.delay = last;
+            run->options.run_steps = steps;
+            play(run, 3);
+            for (size_t w = 0; w < 3; w++) {
+                assert_memory_equal(run->weights[w][steps - 1], run->settled[0],
+                                    sizeof run->settled[0]);
+                for (size_t i = steps - last; i < steps; i++)
+                    assert_memory_equal(run->weights[w][i], run->weights[0][i],
+                                        sizeof run->settled[0]);
+            }
+            assert_memory_not_equal(run->weights[1][steps - last - 1],
+                                    run->weights[0][steps - last - 1], sizeof run->settled[0]);
+            free(run);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_move_is_as_long_as_any_other),
         cmocka_unit_test(the_first_move_after_regrouping_is_as_long_as_any_other),
         cmocka_unit_test(after_a_fall_of_the_rate_no_step_is_longer_than_the_rate_allows),
+        cmocka_unit_test(after_a_failure_own_momentum_begins_anew),
+        cmocka_unit_test(every_push_is_applied_with_its_own_learning_rate),
+        cmocka_unit_test(the_last_steps_of_a_run_hand_out_the_global_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,54 @@ static void all_step_on_something_bad(struct stage *stage, struct syn_reducer *r
     stage_note(stage, rank, stage_step(reducer, gradient, NULL, sum));
 }
 
+/* Begin a good step and `depth` - 1 bad ones behind it, wait for the good one, whose merges drop
+ * entries, and then for the bad ones, which take the residual back to where it was before them. */
+static void fail_behind_a_good_step(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+{
+    static _Thread_local float gradients[16][SIZE];
+    struct syn_ticket tickets[16];
+    struct syn_merged merged;
+    float sum[SIZE] = {0};
+    bool holds = true;
+    for (size_t i = 0; i < stage->options.depth; i++) {
+        scenario_gradient(RANDOM, rank, i, gradients[i], SIZE);
+        if (rank == stage->odd_one && i > 0)
+            gradients[i][450] = NAN;
+        holds &= syn_reducer_begin(reducer, gradients[i], NULL, &tickets[i]) == SYN_OK;
+    }
+    holds = holds && syn_reducer_wait(reducer, tickets[0], &merged) == SYN_OK;
+    if (holds)
+        syn_merged_to_dense(&merged, sum, SIZE);
+    holds = holds && syn_reducer_wait(reducer, tickets[1], &merged) == SYN_NONFINITE;
+    for (size_t e = 0; e < SIZE; e++) {
+        stage->applied[rank] += (double)sum[e];
+        stage->left[rank] += (double)gradients[0][e] - (double)syn_reducer_residual(reducer)[e];
+    }
+    stage->holds[rank] = holds;
+}
+
+static void what_a_step_took_back_survives_the_failure_of_later_ones(void **state)
+{
+    (void)state;
+    static const char *const putbacks[] = {"merger", "owner"};
+    for (int p = 0; p < 2; p++)
+        for (size_t depth = 2; depth <= 4; depth++) {
+            struct stage stage = stage_for("gtopk");
+            stage.options.depth = depth;
+            stage.options.putback = putbacks[p];
+            stage_play(&stage, 4, 20000, fail_behind_a_good_step);
+            double sent = 0; /* and not taken back */
+            for (size_t w = 0; w < 4; w++) {
+                assert_int_equal(stage.got[w], SYN_OK);
+                assert_true(stage.holds[w]);
+                sent += stage.left[w];
+            }
+            if (fabs(sent - stage.applied[0]) > 1e-3)
+                fail_msg("putback %s, depth %zu: %g left the residuals, %g was applied",
+                         putbacks[p], depth, sent, stage.applied[0]);
+        }
+}
+
 static void of_several_bad_entries_all_name_the_first(void **state)
 {
     (void)state;
@@ -250,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gradient_that_is_not_finite_fails_everywhere_and_leaves_no_trace),
+        cmocka_unit_test(what_a_step_took_back_survives_the_failure_of_later_ones),
         cmocka_unit_test(of_several_bad_entries_all_name_the_first),
         cmocka_unit_test(sums_beyond_the_range_of_floats_fail_everywhere),
         cmocka_unit_test(a_residual_beyond_the_range_of_floats_is_named),

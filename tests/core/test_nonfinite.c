@@ -32,6 +32,7 @@ struct run {
     uint64_t failed_at[TEAM_MOST]; /* a bit for each call, settling included, that was not finite */
     float after[TEAM_MOST][BOWL_SIZE];   /* the weights of the last of these */
     uint64_t hash[TEAM_MOST];            /* of all weights handed out by good steps */
+    size_t unfit[TEAM_MOST];             /* weights that any step handed out and are not finite */
     float weights[TEAM_MOST][BOWL_SIZE]; /* the settled ones */
 };
 
@@ -93,6 +94,8 @@ static void train(struct run *run, struct syn_worker *worker, size_t rank, bool 
             gradient[run->bad_entry] = run->bad;
         enum syn_status status = take_step(run, worker, gradient, weights);
         goes_on = note(run, rank, call, status, weights);
+        for (size_t i = 0; i < BOWL_SIZE; i++)
+            run->unfit[rank] += isfinite(weights[i]) ? 0 : 1;
         if (status == SYN_OK)
             run->hash[rank] = syn_hash(run->hash[rank], weights, sizeof weights);
     }
@@ -126,6 +129,7 @@ static void play(struct run *run, size_t workers)
         if (run->status[w] != SYN_OK)
             fail_msg("worker %zu of %zu: %s", w, workers, run->cause[w]);
         assert_memory_equal(run->weights[w], run->weights[0], sizeof run->weights[0]);
+        assert_int_equal(run->unfit[w], 0);
     }
     for (size_t i = 0; i < BOWL_SIZE; i++)
         assert_true(isfinite(run->weights[0][i]));

@@ -137,6 +137,25 @@ static void servers_hear_all_workers_and_then_answer_all(void **state)
     }
 }
 
+/* Each server adds up its share of every worker's gradient. */
+static void servers_share_the_work_of_merging(void **state)
+{
+    (void)state;
+    const size_t servers[] = {1, 2, 4};
+    for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++) {
+        struct syn_traffic traffic = traffic_of("servers", SYN_TIMING_SYNC, 4000);
+        double without = step_ms(cluster_of(8, servers[i]), traffic);
+        traffic.merge_ms = 3;
+        assert_near(step_ms(cluster_of(8, servers[i]), traffic),
+                    without + 8 * 3 / (double)servers[i]);
+        /* One worker alone, one server of many: an asynchronous one works as long. */
+        traffic = traffic_of("servers", SYN_TIMING_ASYNC, 0);
+        without = step_ms(cluster_of(1, servers[i]), traffic);
+        traffic.merge_ms = 3;
+        assert_near(step_ms(cluster_of(1, servers[i]), traffic), without + 3 / (double)servers[i]);
+    }
+}
+
 static void selection_and_merging_add_to_a_synchronous_step(void **state)
 {
     (void)state;
@@ -376,6 +395,7 @@ int main(void)
         cmocka_unit_test(gtopk_takes_about_two_hops_more_for_other_numbers),
         cmocka_unit_test(gtopk_tree_goes_up_and_down),
         cmocka_unit_test(gtopk_tree_ends_with_odd_numbers_of_workers),
+        cmocka_unit_test(servers_share_the_work_of_merging),
         cmocka_unit_test(servers_hear_all_workers_and_then_answer_all),
         cmocka_unit_test(selection_and_merging_add_to_a_synchronous_step),
         cmocka_unit_test(a_delayed_exchange_hides_behind_computing_if_it_is_shorter),

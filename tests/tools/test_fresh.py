@@ -100,6 +100,11 @@ class BadLuck(FreshTest):
         self.write_program("debootstrap", "echo I: Retrieving; echo E: Release signed by unknown key; exit 1\n")
         self.assert_refused(self.fresh("trixie", "--root"), 1, "debootstrap could not make a trixie: E: Release signed")
 
+    def test_a_debootstrap_that_fails_in_silence_is_named(self):
+        self.write_program("wget", "exit 0\n")
+        self.write_program("debootstrap", "exit 1\n")
+        self.assert_refused(self.fresh("trixie", "--root"), 1, "debootstrap could not make a trixie$")
+
     def test_a_full_disk_is_named(self):
         os.makedirs(os.path.join(self.root, "cache"))
         self.write_program("wget", "exit 0\n")

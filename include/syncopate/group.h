@@ -38,7 +38,8 @@ enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_op
  * Collective over the communicator; blocks until all have joined, SYN_TIMEOUT if some do not.
  * Initialises MPI with MPI_THREAD_SERIALIZED if nobody has; in that case MPI is finalised when
  * the process ends. A host that initialised MPI itself did so at that level or above, else
- * SYN_UNSUPPORTED; below MPI_THREAD_MULTIPLE it makes no MPI call while a step is under way.
+ * SYN_UNSUPPORTED, after syn_group_before_mpi(), else it is slower over TCP, and the log says so;
+ * below MPI_THREAD_MULTIPLE it makes no MPI call while a step is under way.
  * SYN_UNSUPPORTED in a build without MPI. */
 enum syn_status syn_group_open_mpi(const void *communicator,
                                    const struct syn_group_options *options,
@@ -50,6 +51,13 @@ enum syn_status syn_group_open_mpi(const void *communicator,
  * then. Members that run another version of the library are named likewise. Collective; blocks.
  * Before a reducer or a worker is opened, which do the same with their own options. */
 enum syn_status syn_group_compare(struct syn_group *group, const char *lines);
+
+/* For programs that initialise MPI themselves: call it before MPI_Init(), and MPI is as fast for
+ * this library as if the library had initialised it. Tells Open MPI, by environment variables, to
+ * send over TCP without asking first, and to have its sockets watched in a way that the library can
+ * sleep on; variables that are set already, and other MPIs, are left alone. Before other threads
+ * start, as it changes the environment. */
+void syn_group_before_mpi(void);
 
 /* Whether this process was started by an MPI launcher, found out without calling MPI. */
 bool syn_group_under_mpi(void);

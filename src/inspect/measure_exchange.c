@@ -161,10 +161,13 @@ static enum syn_status measure(struct bench *bench, size_t repeats)
 }
 
 enum syn_status syn_measure_exchange(struct syn_group *group,
-                                     const struct syn_reducer_options *options, size_t size,
+                                     const struct syn_reducer_options *asked, size_t size,
                                      size_t repeats, struct syn_exchange_measure *result)
 {
-    SYN_TRY(syn_reducer_check(options));
+    struct syn_reducer_options resolved = *asked;
+    const struct syn_reducer_options *options = &resolved;
+    SYN_TRY(syn_reducer_check(asked));
+    SYN_TRY(syn_reducer_resolve(&resolved));
     if (size == 0 || size > UINT32_MAX || repeats == 0)
         return syn_fail(SYN_INVALID, "nothing to measure: %zu floats, %zu repeats", size, repeats);
     struct bench bench = {

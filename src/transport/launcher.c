@@ -3,7 +3,9 @@
  * one of P was meant. So what it says is compared with what is found. */
 #include "transport/launcher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <syncopate/group.h>
 
@@ -38,6 +40,23 @@ size_t syn_launcher_size(const char **name)
     }
     *name = NULL;
     return 1;
+}
+
+#define EAGER  "OMPI_MCA_btl_tcp_eager_limit"
+#define EVENTS "OMPI_MCA_opal_event_include"
+
+void syn_group_before_mpi(void)
+{
+    char bytes[16];
+    snprintf(bytes, sizeof bytes, "%d", SYN_EAGER_BYTES);
+    setenv(EAGER, bytes, 0);
+    setenv(EVENTS, "epoll", 0);
+}
+
+bool syn_launcher_is_prepared(void)
+{
+    const char *events = getenv(EVENTS);
+    return number(EAGER) >= SYN_EAGER_BYTES && events && strstr(events, "epoll");
 }
 
 bool syn_group_under_mpi(void)

@@ -40,12 +40,10 @@ enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 #define FLUSH_NS    INT64_C(200000000)
 #define FAREWELL_NS INT64_C(1000000000)
 
-/* For Open MPI; other MPIs do not read these, and what the user says goes before. Up to that size
- * it sends over TCP without asking, heads included; pieces are smaller. And it is to have its
- * sockets watched by what makes a bell. */
-#define EVENTS      "epoll"
-#define EAGER_BYTES "524288"
+/* Smaller than what Open MPI sends without asking, with room for its heads. */
 #define PIECE_BYTES ((size_t)500000)
+
+_Static_assert(PIECE_BYTES + 1024 <= SYN_EAGER_BYTES, "a piece must go without asking");
 
 struct outgoing {
     struct syn_notice notice;
@@ -403,8 +401,7 @@ static enum syn_status initialize(void)
     if (is_finalized)
         return syn_fail(SYN_INVALID, "MPI has been finalised already");
     if (!is_initialized) {
-        setenv("OMPI_MCA_btl_tcp_eager_limit", EAGER_BYTES, 0);
-        setenv("OMPI_MCA_opal_event_include", EVENTS, 0);
+        syn_group_before_mpi();
         int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
         if (code != MPI_SUCCESS)
             return failed("MPI_Init_thread", code);
@@ -414,7 +411,7 @@ static enum syn_status initialize(void)
     if (level < MPI_THREAD_SERIALIZED)
         return syn_fail(SYN_UNSUPPORTED,
                         "MPI was initialised with thread level %d; expected at least "
-                        "MPI_THREAD_SERIALIZED (%d)",
+                        "MPI_THREAD_SERIALIZED (%d): call MPI_Init_thread() with that level",
                         level, MPI_THREAD_SERIALIZED);
     return SYN_OK;
 }
@@ -439,6 +436,23 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN);
     syn_bell_open(&own->bell);
     return listen_for_notices(own);
+}
+
+/* Said by one worker, once: whoever began MPI has to change something for it. */
+static void tell_what_slows(int rank)
+{
+    static atomic_bool is_told;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    bool is_open_mpi = strncmp(version, "Open MPI", 8) == 0;
+    if (rank > 0 || !is_open_mpi || syn_launcher_is_prepared() || atomic_exchange(&is_told, true))
+        return;
+    syn_log(SYN_LOG_INFO,
+            "MPI was initialised by the program, so messages over TCP take longer than they could; "
+            "call syn_group_before_mpi() before MPI_Init(), or set OMPI_MCA_btl_tcp_eager_limit=%d "
+            "and OMPI_MCA_opal_event_include=epoll",
+            SYN_EAGER_BYTES);
 }
 
 /* P worlds of one process instead of one of P: started by a launcher of another MPI, or by one that
@@ -469,6 +483,7 @@ enum syn_status syn_group_open_mpi(const void *communicator,
     int size = 0;
     MPI_Comm_rank(all, &rank);
     MPI_Comm_size(all, &size);
+    tell_what_slows(rank);
     struct syn_group *made;
     SYN_TRY(syn_group_new(&syn_transport_mpi, (size_t)rank, (size_t)size, options,
                           sizeof(struct membership), &made));

@@ -6,7 +6,7 @@
  * The gradient is never copied: the first hop sends from it, and each sum is written straight to
  * the result.
  *
- * Values of 16 bits round at every hop. A worker rounds each chunk exactly once, either when it
+ * Values of fewer bits round at every hop. A worker rounds each chunk exactly once, either when it
  * passes its partial sum on or as the owner of the whole sum; the difference goes back to that
  * worker. */
 #include "exchange/ring.h"
@@ -19,9 +19,10 @@
 struct syn_ring {
     struct syn_group *group;
     const struct syn_kernels *kernels;
-    bool is_exact;
-    void *coming; /* [largest chunk] from the left, float or half */
-    void *going;  /* [largest chunk] to the right, half; unused if exact */
+    const struct syn_value_type *values;
+    void *coming;    /* [largest chunk] from the left, encoded */
+    void *going;     /* [largest chunk] to the right, encoded; unused if exact */
+    float *rounding; /* [largest chunk] unused if exact */
 };
 
 struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number)
@@ -43,18 +44,25 @@ struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size)
     return chunk_of(ring, size, ring->group->rank + 1);
 }
 
-enum syn_status syn_ring_open(struct syn_group *group, size_t size, bool is_exact,
-                              struct syn_ring **ring)
+static enum syn_status allocate(struct syn_ring *ring, size_t size)
 {
-    size_t largest = size / group->workers + 1;
+    size_t largest = size / ring->group->workers + 1;
+    size_t bytes = ring->values->measure(largest);
+    bool is_exact = ring->values->is_exact;
+    SYN_TRY(syn_allocate(1, bytes, &ring->coming));
+    SYN_TRY(syn_allocate(is_exact ? 0 : 1, bytes, &ring->going));
+    return syn_allocate(is_exact ? 0 : largest, sizeof(float), &ring->rounding);
+}
+
+enum syn_status syn_ring_open(struct syn_group *group, size_t size,
+                              const struct syn_value_type *values, struct syn_ring **ring)
+{
     struct syn_ring *made;
     SYN_TRY(syn_allocate(1, sizeof *made, &made));
     made->group = group;
     made->kernels = syn_kernels();
-    made->is_exact = is_exact;
-    enum syn_status status = syn_allocate(largest, sizeof(float), &made->coming);
-    if (status == SYN_OK)
-        status = syn_allocate(is_exact ? 0 : largest, sizeof(float), &made->going);
+    made->values = values;
+    enum syn_status status = allocate(made, size);
     if (status != SYN_OK) {
         syn_ring_close(made);
         return status;
@@ -69,6 +77,7 @@ void syn_ring_close(struct syn_ring *ring)
         return;
     free(ring->coming);
     free(ring->going);
+    free(ring->rounding);
     free(ring);
 }
 
@@ -87,14 +96,19 @@ static enum syn_status swap(struct syn_ring *ring, const void *going, size_t goi
     return SYN_OK;
 }
 
-/* Round x to halves, and keep what that takes away: dropped = x - half. */
+/* Encode x, and keep what rounding takes away: dropped = x - what receivers decode, which is left
+ * in `rounding`. */
 static void round_chunk(struct syn_ring *ring, const float *x, size_t count, float *dropped)
 {
-    uint16_t *half = ring->going;
-    ring->kernels->to_half(half, x, count);
-    ring->kernels->from_half(dropped, half, count);
+    memcpy(ring->rounding, x, count * sizeof *x);
+    ring->values->encode(ring->kernels, ring->rounding, count, 0, ring->going);
     for (size_t i = 0; i < count; i++)
-        dropped[i] = x[i] - dropped[i];
+        dropped[i] = x[i] - ring->rounding[i];
+}
+
+static void decode_chunk(const struct syn_ring *ring, const void *bytes, size_t count, float *x)
+{
+    ring->values->decode(ring->kernels, bytes, count, 0, x);
 }
 
 /* Step s: pass on the sum of chunk rank - s, add what comes of chunk rank - s - 1. */
@@ -108,15 +122,15 @@ enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *o
         struct syn_chunk come = chunk_of(ring, size, rank + 2 * workers - s - 1);
         const float *sum = (s == 0 ? in : out) + go.first;
         float *result = out + come.first;
-        if (ring->is_exact) {
+        if (ring->values->is_exact) {
             SYN_TRY(swap(ring, sum, go.count * sizeof(float), ring->coming,
                          come.count * sizeof(float)));
             ring->kernels->add(result, ring->coming, in + come.first, come.count);
         } else {
             round_chunk(ring, sum, go.count, dropped + go.first);
-            SYN_TRY(swap(ring, ring->going, go.count * sizeof(uint16_t), ring->coming,
-                         come.count * sizeof(uint16_t)));
-            ring->kernels->from_half(result, ring->coming, come.count);
+            SYN_TRY(swap(ring, ring->going, ring->values->measure(go.count), ring->coming,
+                         ring->values->measure(come.count)));
+            decode_chunk(ring, ring->coming, come.count, result);
             ring->kernels->add(result, result, in + come.first, come.count);
         }
     }
@@ -131,20 +145,20 @@ enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped
     size_t rank = ring->group->rank;
     size_t workers = ring->group->workers;
     struct syn_chunk own = syn_ring_own(ring, size);
-    if (!ring->is_exact) {
+    if (!ring->values->is_exact) {
         round_chunk(ring, data + own.first, own.count, dropped + own.first);
-        ring->kernels->from_half(data + own.first, ring->going, own.count);
+        memcpy(data + own.first, ring->rounding, own.count * sizeof *data);
     }
     for (size_t s = 0; s + 1 < workers; s++) {
         struct syn_chunk go = chunk_of(ring, size, rank + workers + 1 - s);
         struct syn_chunk come = chunk_of(ring, size, rank + workers - s);
-        if (ring->is_exact) {
+        if (ring->values->is_exact) {
             SYN_TRY(swap(ring, data + go.first, go.count * sizeof(float), data + come.first,
                          come.count * sizeof(float)));
         } else {
-            SYN_TRY(swap(ring, ring->going, go.count * sizeof(uint16_t), ring->coming,
-                         come.count * sizeof(uint16_t)));
-            ring->kernels->from_half(data + come.first, ring->coming, come.count);
+            SYN_TRY(swap(ring, ring->going, ring->values->measure(go.count), ring->coming,
+                         ring->values->measure(come.count)));
+            decode_chunk(ring, ring->coming, come.count, data + come.first);
             void *heard = ring->coming; /* travels on as it came */
             ring->coming = ring->going;
             ring->going = heard;
@@ -163,7 +177,7 @@ static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
 {
     struct syn_ring *ring;
-    SYN_TRY(syn_ring_open(setup->group, setup->size, setup->values->is_exact, &ring));
+    SYN_TRY(syn_ring_open(setup->group, setup->size, setup->values, &ring));
     *state = ring;
     return SYN_OK;
 }

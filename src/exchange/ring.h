@@ -17,9 +17,9 @@ struct syn_chunk {
 struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number);
 
 /* A ring for arrays of at most size floats.
- *   is_exact  floats travel as they are; else as halves */
-enum syn_status syn_ring_open(struct syn_group *group, size_t size, bool is_exact,
-                              struct syn_ring **ring);
+ *   values  the form that they travel in; none with needs_scale */
+enum syn_status syn_ring_open(struct syn_group *group, size_t size,
+                              const struct syn_value_type *values, struct syn_ring **ring);
 void syn_ring_close(struct syn_ring *ring);
 
 /* The chunk whose sum this worker ends with. */

@@ -93,7 +93,7 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     shards->longest = setup->options->clip;
     SYN_TRY(syn_clip_party_open(&shards->party, setup->group, 0, setup->group->workers));
     SYN_TRY(syn_layout_copy(setup->layout, &shards->layout));
-    SYN_TRY(syn_ring_open(setup->group, size, true, &shards->ring));
+    SYN_TRY(syn_ring_open(setup->group, size, syn_value_find("f32"), &shards->ring));
     shards->own = syn_ring_own(shards->ring, size);
     SYN_TRY(syn_store_open_optimizer(setup->options, shards->own.count, &shards->optimizer));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));

@@ -293,6 +293,72 @@ static void a_gap_without_its_low_bits_is_refused(void **state)
     close_bag(&bag);
 }
 
+/* What is left behind, |x - Q(x)|^2 over |x|^2. */
+static double share_left(const struct syn_value_type *values, const float *x, size_t count)
+{
+    float rounded[1000];
+    uint8_t bytes[8192];
+    double left = 0;
+    double whole = 0;
+    assert_true(count <= 1000 && values->measure(count) <= sizeof bytes);
+    memcpy(rounded, x, count * sizeof *x);
+    values->encode(syn_kernels(), rounded, count, 1, bytes);
+    for (size_t i = 0; i < count; i++) {
+        left += ((double)x[i] - rounded[i]) * ((double)x[i] - rounded[i]);
+        whole += (double)x[i] * x[i];
+    }
+    return whole > 0 ? left / whole : left;
+}
+
+static void rounding_in_blocks_leaves_less_than_there_was(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double most; /* of normal values */
+    } forms[] = {{"q8", 1e-4}, {"q4", 0.03}, {"q2", 0.2}};
+    static const size_t counts[] = {1, 2, 255, 256, 257, 1000};
+    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            const struct syn_value_type *values = syn_value_find(forms[f].name);
+            struct syn_random random;
+            float x[1000];
+            syn_random_start(&random, counts[c], f);
+            for (size_t i = 0; i < counts[c]; i++)
+                x[i] = syn_random_normal(&random);
+            assert_true(share_left(values, x, counts[c]) < forms[f].most);
+            for (size_t i = 0; i < counts[c]; i++)
+                x[i] = ldexpf(x[i], (int)(i % 60) - 30);
+            assert_true(share_left(values, x, counts[c]) < 1);
+            for (size_t i = 0; i < counts[c]; i++)
+                x[i] = i % 2 ? 3e38F : -3e38F;
+            assert_true(share_left(values, x, counts[c]) < 1e-6);
+            memset(x, 0, sizeof x);
+            assert_true(share_left(values, x, counts[c]) == 0);
+            x[0] = 1e-45F;
+            assert_true(share_left(values, x, counts[c]) <= 1);
+        }
+}
+
+static void blocks_say_which_value_is_not_finite(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"q8", "q4", "q2"};
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t f = 0; f < 3; f++)
+        for (size_t b = 0; b < 3; b++) {
+            const struct syn_value_type *values = syn_value_find(forms[f]);
+            float x[600];
+            uint8_t bytes[4096];
+            for (size_t i = 0; i < 600; i++)
+                x[i] = (float)i - 300;
+            x[400] = bad[b];
+            values->encode(syn_kernels(), x, 600, 1, bytes);
+            for (size_t i = 0; i < 600; i++)
+                assert_int_equal(syn_magnitude(x[i]) >= SYN_INFINITY_BITS, i == 400);
+        }
+}
+
 static void values_that_are_not_finite_are_refused(void **state)
 {
     (void)state;
@@ -387,6 +453,8 @@ int main(void)
         cmocka_unit_test(shuffled_duplicated_or_far_indices_are_refused),
         cmocka_unit_test(bits_beyond_the_last_are_refused),
         cmocka_unit_test(a_gap_without_its_low_bits_is_refused),
+        cmocka_unit_test(rounding_in_blocks_leaves_less_than_there_was),
+        cmocka_unit_test(blocks_say_which_value_is_not_finite),
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(a_packet_of_another_step_bucket_or_size_is_refused),
         cmocka_unit_test(more_entries_than_the_limit_are_refused),

@@ -1,0 +1,72 @@
+/* Values of a few bits, in blocks of 256 that share a scale: what q8, q4 and q2 have in common.
+ *
+ * One scale for a whole message would be set by its largest value, and a model's layers differ by
+ * orders of magnitude; a scale a block costs an eighth of a bit a value.
+ *
+ * A block that holds something not finite must not look finite to its receiver. Its scale is NaN
+ * then, and its codes say which values are meant: those read as NaN, the others as zero. */
+#ifndef SYN_CODEC_BLOCKS_H
+#define SYN_CODEC_BLOCKS_H
+
+#include <math.h>
+
+#include "codec/codec.h"
+
+enum { SYN_BLOCK = 256 };
+
+/* Bytes for count values of that many bits, with that many floats a block. */
+static inline size_t syn_blocks_bytes(size_t count, size_t bits, size_t scales)
+{
+    size_t blocks = (count + SYN_BLOCK - 1) / SYN_BLOCK;
+    return blocks * scales * sizeof(float) + (count * bits + 7) / 8;
+}
+
+/* Entries of the block that begins at `at`. */
+static inline size_t syn_block_count(size_t count, size_t at)
+{
+    return count - at < SYN_BLOCK ? count - at : SYN_BLOCK;
+}
+
+/* The largest magnitude of a block, as bits. */
+static inline uint32_t syn_block_largest(const float *value, size_t count)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t magnitude = syn_magnitude(value[i]);
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest;
+}
+
+/* Codes -most to most for the values of a block, to nearest, halves away from zero.
+ * Returns the scale: a code c stands for c * scale. A block so small that its scale would not be a
+ * normal number is all zeros; error feedback keeps it. */
+static inline float syn_block_quantize(const float *value, size_t count, int most, int8_t *code)
+{
+    uint32_t largest = syn_block_largest(value, count);
+    if (largest >= SYN_INFINITY_BITS) {
+        for (size_t i = 0; i < count; i++)
+            code[i] = syn_magnitude(value[i]) >= SYN_INFINITY_BITS;
+        return NAN;
+    }
+    float scale = syn_from_magnitude(largest) / (float)most;
+    if (scale < 1e-36F) {
+        memset(code, 0, count);
+        return 0;
+    }
+    float inverse = 1 / scale;
+    for (size_t i = 0; i < count; i++) {
+        float y = value[i] * inverse;
+        int rounded = (int)(y + (y < 0 ? -0.5F : 0.5F));
+        rounded = rounded > most ? most : rounded;
+        code[i] = (int8_t)(rounded < -most ? -most : rounded);
+    }
+    return scale;
+}
+
+static inline float syn_block_value(int code, float scale)
+{
+    return code ? (float)code * scale : 0;
+}
+
+#endif

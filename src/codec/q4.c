@@ -1,0 +1,59 @@
+/* Values of 4 bits: -7 to 7 times the scale of their block, two in a byte, the first in its lower
+ * half. First the scales of all blocks, then the codes plus 8. What rounding takes away stays in
+ * the residual. */
+#include "codec/blocks.h"
+
+enum { BIAS = 8 };
+
+static size_t measure(size_t count)
+{
+    return syn_blocks_bytes(count, 4, 1);
+}
+
+static size_t scales_bytes(size_t count)
+{
+    return measure(count) - (count + 1) / 2;
+}
+
+static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size_t count,
+                   float scale, float *value)
+{
+    const uint8_t *codes = bytes + scales_bytes(count);
+    (void)kernels;
+    for (size_t at = 0; at < count; at += SYN_BLOCK, bytes += sizeof scale) {
+        memcpy(&scale, bytes, sizeof scale);
+        for (size_t i = at; i < at + syn_block_count(count, at); i++)
+            value[i] = syn_block_value((codes[i / 2] >> i % 2 * 4 & 15) - BIAS, scale);
+    }
+}
+
+static void pack(const int8_t *code, size_t count, uint8_t *bytes)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        int high = i + 1 < count ? code[i + 1] + BIAS : 0;
+        bytes[i / 2] = (uint8_t)((code[i] + BIAS) | high << 4);
+    }
+}
+
+static void encode(const struct syn_kernels *kernels, float *value, size_t count, float scale,
+                   uint8_t *bytes)
+{
+    uint8_t *codes = bytes + scales_bytes(count);
+    uint8_t *scales = bytes;
+    for (size_t at = 0; at < count; at += SYN_BLOCK, scales += sizeof scale) {
+        int8_t code[SYN_BLOCK];
+        size_t here = syn_block_count(count, at);
+        scale = syn_block_quantize(value + at, here, 7, code);
+        memcpy(scales, &scale, sizeof scale);
+        pack(code, here, codes + at / 2);
+    }
+    decode(kernels, bytes, count, 0, value);
+}
+
+const struct syn_value_type syn_value_q4 = {
+    .part = {"q4", "4-bit integers with a scale per 256 values"},
+    .has_blocks = true,
+    .measure = measure,
+    .encode = encode,
+    .decode = decode,
+};

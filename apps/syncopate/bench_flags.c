@@ -20,17 +20,22 @@ static const struct syn_setting usual_rows[ROWS] = {
                              "one JSON object a line"),
 };
 
-/* The first recipe that uses that exchange, or one that it is a form of: gtopk for gtopk-tree. */
-static const char *recipe_with(const char *exchange)
+static bool uses(const char *recipe, const char *exchange)
 {
     struct syn_reducer_options options;
     syn_reducer_defaults(&options);
-    for (size_t i = 0; syn_recipe_name(i); i++) {
-        if (syn_recipe_apply(syn_recipe_name(i), &options) == SYN_OK &&
-            strncmp(exchange, options.exchange, strlen(options.exchange)) == 0)
+    return syn_recipe_apply(recipe, &options) == SYN_OK &&
+           strncmp(exchange, options.exchange, strlen(options.exchange)) == 0;
+}
+
+/* The first recipe that uses that exchange, or one that it is a form of: gtopk for gtopk-tree. An
+ * exchange that no recipe uses is measured with lists. */
+static const char *recipe_with(const char *exchange)
+{
+    for (size_t i = 0; syn_recipe_name(i); i++)
+        if (uses(syn_recipe_name(i), exchange))
             return syn_recipe_name(i);
-    }
-    return syn_recipe_name(0);
+    return "topk";
 }
 
 enum syn_status bench_flags_parse(const struct command *self, const char *n, const char *recipe,

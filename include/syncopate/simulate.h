@@ -46,7 +46,7 @@ struct syn_traffic {
     enum syn_timing timing;
     uint64_t pull_every; /* ring and servers: the result is told in every so many steps; 1: all */
     double bytes;        /* of one worker's whole contribution */
-    double pull_bytes;   /* servers: of the whole result */
+    double pull_bytes;   /* servers, split: of the whole result */
     double select_ms;    /* residual, selection and coding, before the exchange can begin */
     double merge_ms;     /* adding one whole contribution to another */
 };

@@ -32,6 +32,7 @@ struct syn_exchange_setup {
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
     enum syn_putback putback;
+    double keep; /* split: sums kept, in multiples of a list's limit; 0: all */
 };
 
 /* This worker's part of a bucket. */
@@ -41,7 +42,8 @@ struct syn_contribution {
     bool is_last;          /* bucket of its step */
     const float *dense;    /* [about.size]; for dense exchanges */
     struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
-    const uint8_t *packet; /* the same, encoded */
+    float scale;           /* the one magnitude, for values that need it */
+    const uint8_t *packet; /* the same, encoded; unless the exchange encodes pieces */
     size_t packet_bytes;
     bool is_poisoned;      /* then the packet says so, and the list is empty */
     uint32_t poison_entry; /* the first entry of the bucket that is not finite then */
@@ -61,6 +63,7 @@ struct syn_exchange_type {
     bool is_dense;          /* takes and gives dense arrays; else lists */
     bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
+    bool encodes_pieces;    /* takes the list as it is, and gives back what its own rounding took */
     bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
 
     /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */

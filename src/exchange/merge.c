@@ -226,6 +226,7 @@ static void take_back_absent(struct syn_merge *merge)
 void syn_merge_finish(struct syn_merge *merge)
 {
     syn_list_copy(&merge->out->merged, &merge->current);
+    syn_list_drop_zeros(&merge->out->merged); /* what was rounded to nothing */
     if (merge->setup.putback == SYN_PUTBACK_PAPER)
         take_back_absent(merge);
 }

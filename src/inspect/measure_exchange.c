@@ -77,6 +77,7 @@ static enum syn_status open_sparse(struct bench *bench, struct syn_random *rando
     SYN_TRY(syn_list_open(&bench->out.dropped, bench->type->dropped_most(setup)));
     syn_sample_list(random, setup->size, setup->limit, &bench->in.list);
     bench->in.packet = bench->packet;
+    bench->in.scale = scale;
     bench->in.packet_bytes = syn_packet_encode(&bench->in.about, setup->values, setup->indices,
                                                scale, &bench->in.list, bench->packet);
     return SYN_OK;
@@ -177,7 +178,8 @@ enum syn_status syn_measure_exchange(struct syn_group *group,
                   .limit = syn_select_share(options->density, size),
                   .values = syn_value_find(options->values),
                   .indices = syn_index_find(options->indices),
-                  .putback = syn_reducer_putback(options)},
+                  .putback = syn_reducer_putback(options),
+                  .keep = options->keep},
     };
     enum syn_status status = open_bench(&bench, options, repeats);
     if (status == SYN_OK)

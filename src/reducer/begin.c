@@ -72,10 +72,13 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct p
         in->packet_bytes = syn_packet_poison(&in->about, in->poison_entry, parcel->packet);
         return;
     }
-    int64_t began = syn_clock_ns();
-    in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
-                                         parcel->threshold, &in->list, parcel->packet);
-    slot->encode_ns += syn_clock_ns() - began;
+    in->scale = parcel->threshold;
+    if (!reducer->exchange_type->encodes_pieces) {
+        int64_t began = syn_clock_ns();
+        in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
+                                             in->scale, &in->list, parcel->packet);
+        slot->encode_ns += syn_clock_ns() - began;
+    }
     reducer->residual_type->keep(&intake->after, &in->list);
 }
 

@@ -43,7 +43,13 @@ static enum syn_status check_dense(const struct syn_reducer_options *options)
 static enum syn_status check_putback(const struct syn_reducer_options *options)
 {
     const struct syn_exchange_type *exchange = syn_exchange_find(options->exchange);
-    if (strcmp(options->putback, "owner") != 0)
+    bool is_owner = strcmp(options->putback, "owner") == 0;
+    if (exchange->encodes_pieces && !is_owner && strcmp(options->putback, "auto") != 0)
+        return syn_fail(SYN_INVALID,
+                        "exchange %s gives everything that it drops back to the workers it came "
+                        "from; putback %s cannot be, use owner or auto",
+                        options->exchange, options->putback);
+    if (!is_owner || exchange->encodes_pieces)
         return SYN_OK;
     if (!exchange->sees_own_merges)
         return syn_fail(SYN_INVALID,
@@ -69,10 +75,11 @@ static enum syn_status check_sparse(const struct syn_reducer_options *options)
                         "select %s with residual none would lose what is not sent; use residual "
                         "feedback or corrected",
                         options->select);
-    if (exchange->merges_on_the_way && syn_value_find(options->values)->needs_scale)
+    if (exchange->merges_on_the_way && !exchange->encodes_pieces &&
+        syn_value_find(options->values)->needs_scale)
         return syn_fail(SYN_INVALID,
                         "exchange %s sends sums, which values %s cannot hold; use exchange "
-                        "allgather, or values f32 or f16",
+                        "allgather or split, or other values",
                         options->exchange, options->values);
     if (options->density_max > 0 && options->density_max < options->density)
         return syn_fail(SYN_INVALID, "density-max %g is below density %g", options->density_max,

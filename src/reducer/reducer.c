@@ -116,6 +116,7 @@ static enum syn_status open_parts(struct syn_reducer *reducer)
         .values = reducer->values,
         .indices = reducer->indices,
         .putback = syn_reducer_putback(&reducer->options),
+        .keep = reducer->options.keep,
     };
     SYN_TRY(cut_into_buckets(reducer));
     SYN_TRY(open_residuals(reducer));

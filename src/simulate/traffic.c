@@ -15,6 +15,8 @@
 #define MERGE_NS  10.0 /* an entry of a list */
 #define ADD_NS    0.5  /* a value of a dense array */
 
+#define ALL_WORKERS 1e6
+
 /* Bits that an index of a sorted list costs at that density: the entropy, which Rice codes come
  * close to. */
 static double bits_per_index(double density)
@@ -36,6 +38,10 @@ static void describe_list(const struct syn_reducer_options *reducer, double para
     double entries = fmax(1, floor(reducer->density * params));
     double bits = bits_per_value(reducer->values) + bits_per_index(entries / params);
     traffic->bytes = entries * bits / 8;
+    /* More than all workers' entries cannot come out: the pattern knows how many workers there
+     * are. */
+    if (syn_exchange_find(reducer->exchange)->encodes_pieces)
+        traffic->pull_bytes = traffic->bytes * (reducer->keep > 0 ? reducer->keep : ALL_WORKERS);
     traffic->select_ms = SELECT_NS * params * 1e-6;
     traffic->merge_ms = MERGE_NS * entries * 1e-6;
 }

@@ -37,6 +37,17 @@ void syn_list_copy(struct syn_list *to, const struct syn_list *from)
     to->count = from->count;
 }
 
+void syn_list_drop_zeros(struct syn_list *list)
+{
+    size_t stay = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        list->index[stay] = list->index[i];
+        list->value[stay] = list->value[i];
+        stay += list->value[i] != 0;
+    }
+    list->count = stay;
+}
+
 void syn_list_add(struct syn_list *sum, const struct syn_list *a, const struct syn_list *b)
 {
     assert(a->count + b->count <= sum->capacity);

@@ -23,6 +23,9 @@ void syn_list_close(struct syn_list *list);
 /* to = from; to has the room. */
 void syn_list_copy(struct syn_list *to, const struct syn_list *from);
 
+/* Leave out entries whose value is zero. */
+void syn_list_drop_zeros(struct syn_list *list);
+
 /* sum = a + b, indices of both, equal ones added (a's value first), sums of exactly zero left out.
  * sum has room for a->count + b->count and is neither of them. */
 void syn_list_add(struct syn_list *sum, const struct syn_list *a, const struct syn_list *b);

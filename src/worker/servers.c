@@ -24,6 +24,12 @@ static enum syn_status check(const struct syn_worker_options *options)
                         "exchange %s merges lists between workers, but store servers adds them on "
                         "the servers; use exchange allgather",
                         reducer->exchange);
+    if (syn_value_find(reducer->values)->has_blocks)
+        return syn_fail(
+            SYN_INVALID,
+            "values %s share scales in blocks, which servers would cut; use values f32, "
+            "f16 or sign",
+            reducer->values);
     if (syn_schedule_find(options->schedule)->is_async && reducer->bucket_bytes > 0)
         return syn_fail(SYN_INVALID,
                         "schedule %s applies whole gradients; bucket-bytes must be 0, not %llu",

@@ -21,12 +21,20 @@ static const size_t no_tensors[] = {SIZE_MAX};
         "residual", "feedback"                                                                     \
     }
 
+#define SPLIT                                                                                      \
+    {                                                                                              \
+        "exchange", "split"                                                                        \
+    }
+
 /* Residuals keep a velocity with it; and yet what is handed over is the sum of gradients. */
 #define ALMOST_NONE "1e-30"
 
 const struct scenario all_scenarios[] = {
     {.name = "ssgd", .recipe = "ssgd"},
     {.name = "ssgd f16", .recipe = "ssgd", .settings = {FEEDBACK, {"values", "f16"}}},
+    {.name = "ssgd q8", .recipe = "ssgd", .settings = {FEEDBACK, {"values", "q8"}}},
+    {.name = "ssgd q4", .recipe = "ssgd", .settings = {FEEDBACK, {"values", "q4"}}},
+    {.name = "ssgd q2", .recipe = "ssgd", .settings = {FEEDBACK, {"values", "q2"}}},
     {.name = "ssgd in buckets", .recipe = "ssgd", .settings = {{"bucket_bytes", "900"}}},
     {.name = "ssgd of one", .recipe = "ssgd", .tensors = one_element},
     {.name = "ssgd of nothing", .recipe = "ssgd", .tensors = nothing},
@@ -37,6 +45,7 @@ const struct scenario all_scenarios[] = {
      .recipe = "topk",
      .settings = {{"density", "0.1"}, {"indices", "bitmap"}, {"values", "f16"}}},
     {.name = "topk sign", .recipe = "topk", .settings = {{"density", "0.02"}, {"values", "sign"}}},
+    {.name = "topk q4", .recipe = "topk", .settings = {{"density", "0.02"}, {"values", "q4"}}},
     {.name = "topk of all", .recipe = "topk", .settings = {{"density", "1"}}},
     {.name = "topk of one", .recipe = "topk", .tensors = one_element},
     {.name = "topk of nothing", .recipe = "topk", .tensors = nothing},
@@ -82,6 +91,47 @@ const struct scenario all_scenarios[] = {
     {.name = "gtopk-tree f16",
      .recipe = "gtopk",
      .settings = {{"density", "0.02"}, {"exchange", "gtopk-tree"}, {"values", "f16"}}},
+    {.name = "gtopk q8",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"values", "q8"}}},
+    {.name = "split", .recipe = "gtopk", .settings = {{"density", "0.02"}, SPLIT}},
+    {.name = "split corrected",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"residual_momentum", ALMOST_NONE}, SPLIT}},
+    {.name = "split keeping k",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"keep", "1"}, SPLIT}},
+    {.name = "split keeping all",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"keep", "0"}, SPLIT}},
+    {.name = "split f16",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"values", "f16"}, SPLIT}},
+    {.name = "split q4",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"values", "q4"}, SPLIT}},
+    {.name = "split q2",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"values", "q2"}, SPLIT}},
+    {.name = "split of signs",
+     .recipe = "strom",
+     .settings = {{"density", "0.02"}, SPLIT},
+     .scale = 0.01F},
+    {.name = "split of all", .recipe = "gtopk", .settings = {{"density", "1"}, SPLIT}},
+    {.name = "split of one", .recipe = "gtopk", .settings = {SPLIT}, .tensors = one_element},
+    {.name = "split of nothing", .recipe = "gtopk", .settings = {SPLIT}, .tensors = nothing},
+    {.name = "split of zeros", .recipe = "gtopk", .settings = {SPLIT}, .gradients = ZEROS},
+    {.name = "split of equals",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, SPLIT},
+     .gradients = EQUAL},
+    {.name = "split of integers",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.05"}, SPLIT},
+     .gradients = TINY_INTEGERS},
+    {.name = "split in buckets",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"bucket_bytes", "900"}, SPLIT}},
     {.name = "gtopk of thresholds",
      .recipe = "gtopk",
      .settings = {FEEDBACK, {"select", "threshold"}, {"threshold", "2"}}},

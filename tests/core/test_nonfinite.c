@@ -151,17 +151,24 @@ static const size_t teams[] = {1, 2, 3, 5};
 static void without_a_delay_the_step_leaves_no_trace(void **state)
 {
     (void)state;
-    static const char *const recipes[] = {"ssgd", "topk", "gtopk", "strom", "ssgd"};
+    enum { IN_SHARDS = 4, BY_SPLIT, IN_FEW_BITS, RECIPES };
+    static const char *const recipes[RECIPES] = {"ssgd", "topk",  "gtopk", "strom",
+                                                 "ssgd", "gtopk", "ssgd"};
     static const float bad[] = {NAN, INFINITY, -INFINITY};
-    for (int r = 0; r < 5; r++)
+    for (int r = 0; r < RECIPES; r++)
         for (int t = 0; t < 4; t++)
             for (int by_tensor = 0; by_tensor < 2; by_tensor++) {
                 struct run *good = run_of(recipes[r], 0, 0);
                 struct run *failed = run_of(recipes[r], bad[(r + t) % 3], 2);
                 failed->by_tensor = by_tensor;
-                if (r == 4) {
+                if (r == IN_SHARDS) {
                     good->options.store = failed->options.store = "shards";
                     failed->by_tensor = false;
+                } else if (r == BY_SPLIT) {
+                    good->options.reducer.exchange = failed->options.reducer.exchange = "split";
+                } else if (r == IN_FEW_BITS) {
+                    good->options.reducer.values = failed->options.reducer.values = "q4";
+                    good->options.reducer.residual = failed->options.reducer.residual = "feedback";
                 }
                 play(good, teams[t]);
                 play(failed, teams[t]);

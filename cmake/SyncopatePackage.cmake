@@ -44,7 +44,7 @@ syncopate_package(command syncopate science "Trains one neural network over a sl
 syncopate_package(python python3-syncopate python "Exchange of gradients over slow networks, for PyTorch"
                   DEPENDS "python3 (>= 3.9)" SUGGESTS "python3-torch, ${library}-mpi ${same}")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
-if(TARGET syncopate-mpi)
+if(TARGET syncopate-mpi AND SYNCOPATE_MPI_PLUGIN)
     list(APPEND CPACK_COMPONENTS_ALL mpi)
 endif()
 if(SYNCOPATE_PYTHON_FOLDER)

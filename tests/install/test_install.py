@@ -88,6 +88,10 @@ class Installed(unittest.TestCase):
         self.assertEqual(os.path.basename(os.path.realpath(self.library)), f"libsyncopate.so.{self.version}")
         major = self.version.split(".", maxsplit=1)[0]
         self.assertRegex(run("readelf", "-d", self.library), rf"SONAME.*\[libsyncopate\.so\.{major}\]")
+        environment = dict(os.environ, PYTHONPATH=f"{SOURCE}/python", PYTHONDONTWRITEBYTECODE="1",
+                           SYNCOPATE_LIBRARY=f"{BUILD}/python/libsyncopate-python.so")
+        said = run(sys.executable, "-c", "import syncopate; print(syncopate.__version__)", env=environment)
+        self.assertEqual(said.strip(), self.version)
 
     def test_every_command_has_a_manual_page(self):
         pages = {name for _, _, names in os.walk(f"{self.prefix}/share/man") for name in names}

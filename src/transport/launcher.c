@@ -3,6 +3,7 @@
  * one of P was meant. So what it says is compared with what is found. */
 #include "transport/launcher.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +54,23 @@ void syn_group_before_mpi(void)
     setenv(EVENTS, "epoll", 0);
 }
 
-bool syn_launcher_is_prepared(void)
+static bool is_prepared(void)
 {
     const char *events = getenv(EVENTS);
     return number(EAGER) >= SYN_EAGER_BYTES && events && strstr(events, "epoll");
+}
+
+void syn_launcher_tell_what_slows(const char *version)
+{
+    static atomic_bool is_told;
+    bool is_open_mpi = strncmp(version, "Open MPI", 8) == 0;
+    if (!is_open_mpi || is_prepared() || atomic_exchange(&is_told, true))
+        return;
+    syn_log(SYN_LOG_INFO,
+            "MPI was initialised by the program, so messages over TCP take longer than they could; "
+            "call syn_group_before_mpi() before MPI_Init(), or set " EAGER "=%d and " EVENTS
+            "=epoll",
+            SYN_EAGER_BYTES);
 }
 
 bool syn_group_under_mpi(void)
@@ -68,6 +82,21 @@ bool syn_group_under_mpi(void)
         if (getenv(mpi_ranks[i]))
             return true;
     return false;
+}
+
+/* P worlds of one process instead of one of P: started by a launcher of another MPI, or by one that
+ * does not help MPI. */
+enum syn_status syn_launcher_check_world(size_t size)
+{
+    const char *name;
+    size_t meant = syn_launcher_size(&name);
+    if (size > 1 || meant == 1)
+        return SYN_OK;
+    return syn_fail(SYN_INVALID,
+                    "%zu processes were started (%s), but MPI finds only this one: use the mpirun "
+                    "of the MPI that Syncopate is built with, or srun --mpi=pmix (for MPICH "
+                    "--mpi=pmi2); if each is to train by itself, unset %s",
+                    meant, name, name);
 }
 
 enum syn_status syn_group_check_alone(void)

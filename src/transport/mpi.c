@@ -438,38 +438,17 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     return listen_for_notices(own);
 }
 
-/* Said by one worker, once: whoever began MPI has to change something for it. */
-static void tell_what_slows(int rank)
+/* Compare what MPI is with what it was meant to be. */
+static enum syn_status check_world(int rank)
 {
-    static atomic_bool is_told;
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(version, &length);
-    bool is_open_mpi = strncmp(version, "Open MPI", 8) == 0;
-    if (rank > 0 || !is_open_mpi || syn_launcher_is_prepared() || atomic_exchange(&is_told, true))
-        return;
-    syn_log(SYN_LOG_INFO,
-            "MPI was initialised by the program, so messages over TCP take longer than they could; "
-            "call syn_group_before_mpi() before MPI_Init(), or set OMPI_MCA_btl_tcp_eager_limit=%d "
-            "and OMPI_MCA_opal_event_include=epoll",
-            SYN_EAGER_BYTES);
-}
-
-/* P worlds of one process instead of one of P: started by a launcher of another MPI, or by one that
- * does not help MPI. */
-static enum syn_status refuse_lone_world(void)
-{
-    const char *name;
     int size = 0;
+    int length = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    size_t meant = syn_launcher_size(&name);
-    if (size > 1 || meant == 1)
-        return SYN_OK;
-    return syn_fail(SYN_INVALID,
-                    "%zu processes were started (%s), but MPI finds only this one: use the mpirun "
-                    "of the MPI that Syncopate is built with, or srun --mpi=pmix (for MPICH "
-                    "--mpi=pmi2); if each is to train by itself, unset %s",
-                    meant, name, name);
+    MPI_Get_library_version(version, &length);
+    if (rank == 0)
+        syn_launcher_tell_what_slows(version);
+    return syn_launcher_check_world((size_t)size);
 }
 
 enum syn_status syn_group_open_mpi(const void *communicator,
@@ -477,13 +456,12 @@ enum syn_status syn_group_open_mpi(const void *communicator,
                                    struct syn_group **group)
 {
     SYN_TRY(initialize());
-    SYN_TRY(refuse_lone_world());
     MPI_Comm all = communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD;
     int rank = 0;
     int size = 0;
     MPI_Comm_rank(all, &rank);
     MPI_Comm_size(all, &size);
-    tell_what_slows(rank);
+    SYN_TRY(check_world(rank));
     struct syn_group *made;
     SYN_TRY(syn_group_new(&syn_transport_mpi, (size_t)rank, (size_t)size, options,
                           sizeof(struct membership), &made));

@@ -1,7 +1,6 @@
 /* A program that initialises MPI itself; every rank runs it.
  *   mpi_host unprepared [N]  as most would: the ring of N floats works, and one rank's log says
- *   what would
- *                            make it faster
+ *                            what to do
  *   mpi_host prepared [N]    after syn_group_before_mpi(): nothing is left to say
  *   mpi_host funneled        at a thread level that is too low, which is refused with what to do
  * Prints how long an exchange of the ring took. */

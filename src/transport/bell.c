@@ -21,11 +21,15 @@ enum { ENOUGH_TRUST = 8, MOST_TRUST = 64, LOST_TRUST = 32 };
 /* The longest sleep. A message that comes unannounced lies for so long. */
 #define LONGEST_NS INT64_C(2000000)
 
-static bool is_watcher(const char *name)
+/* So many rings for nothing are usual while a long message comes in parts. Twice as many each
+ * time, and MOST_NAPS at last, are the naps after one of those beyond. */
+enum { USUAL_IN_VAIN = 8, MOST_NAPS = 64 };
+
+static bool is_watcher(int descriptor)
 {
     char path[sizeof FOLDER + 32];
     char target[32];
-    snprintf(path, sizeof path, FOLDER "/%.16s", name);
+    snprintf(path, sizeof path, FOLDER "/%d", descriptor);
     ssize_t length = readlink(path, target, sizeof target - 1);
     if (length < 0)
         return false;
@@ -42,13 +46,24 @@ void syn_bell_open(struct syn_bell *bell)
     const struct dirent *entry;
     while (bell->count < SYN_BELL_MOST && (entry = readdir(folder))) {
         long number = strtol(entry->d_name, NULL, 10);
-        if (number < FD_SETSIZE && is_watcher(entry->d_name))
+        if (number > 0 && number < FD_SETSIZE && is_watcher((int)number))
             bell->watchers[bell->count++] = (int)number;
     }
     closedir(folder);
 }
 
-static bool rings_within(const struct syn_bell *bell, int64_t limit_ns)
+/* Let go of descriptors that have been closed, or are something else by now. */
+static void check_watchers(struct syn_bell *bell)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < bell->count; i++)
+        if (is_watcher(bell->watchers[i]))
+            bell->watchers[kept++] = bell->watchers[i];
+    bell->count = kept;
+}
+
+/* Positive if it rings, 0 if not, negative if it could not be listened to. */
+static int rings_within(const struct syn_bell *bell, int64_t limit_ns)
 {
     fd_set watched;
     int last = 0;
@@ -58,17 +73,30 @@ static bool rings_within(const struct syn_bell *bell, int64_t limit_ns)
         last = bell->watchers[i] > last ? bell->watchers[i] : last;
     }
     struct timespec limit = syn_clock_timespec(limit_ns);
-    return pselect(last + 1, &watched, NULL, NULL, &limit, NULL) > 0;
+    return pselect(last + 1, &watched, NULL, NULL, &limit, NULL);
 }
 
 /* After a ring that no message came of, as when only a part of one is here, the next sleep is a
- * plain one: otherwise a long message would wake its receiver with every packet. */
+ * plain one: otherwise a long message would wake its receiver with every packet. After many, there
+ * are many plain ones. */
+static void ring_in_vain(struct syn_bell *bell)
+{
+    uint32_t beyond = bell->in_vain > USUAL_IN_VAIN ? bell->in_vain - USUAL_IN_VAIN : 0;
+    bell->in_vain++;
+    bell->naps = beyond > 5 ? MOST_NAPS : 1U << beyond;
+    if (beyond > 0)
+        check_watchers(bell);
+}
+
 bool syn_bell_await(struct syn_bell *bell, int64_t until_ns, int64_t nap_ns)
 {
-    bool has_rung = bell->has_rung;
+    if (bell->has_rung)
+        ring_in_vain(bell);
     bell->has_rung = false;
-    if (bell->count == 0 || has_rung)
+    if (bell->count == 0 || bell->naps > 0) {
+        bell->naps -= bell->naps > 0;
         return false;
+    }
     int64_t limit_ns = nap_ns;
     if (bell->trust >= ENOUGH_TRUST) {
         int64_t left_ns = until_ns - syn_clock_ns();
@@ -76,7 +104,12 @@ bool syn_bell_await(struct syn_bell *bell, int64_t until_ns, int64_t nap_ns)
     }
     if (limit_ns == 0)
         return false;
-    bell->has_rung = rings_within(bell, limit_ns);
+    int rings = rings_within(bell, limit_ns);
+    if (rings < 0) { /* closed; or a signal came */
+        check_watchers(bell);
+        return false;
+    }
+    bell->has_rung = rings > 0;
     bell->was_silent = !bell->has_rung;
     return true;
 }
@@ -89,4 +122,6 @@ void syn_bell_learn(struct syn_bell *bell)
         bell->trust = bell->trust > LOST_TRUST ? bell->trust - LOST_TRUST : 0;
     bell->has_rung = false;
     bell->was_silent = false;
+    bell->in_vain = 0;
+    bell->naps = 0;
 }

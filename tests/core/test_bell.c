@@ -3,10 +3,12 @@
 #include "check.h"
 
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "transport/bell.h"
+#include "transport/transport.h"
 
 #define MILLISECOND INT64_C(1000000)
 
@@ -129,6 +131,67 @@ static void without_one_nobody_sleeps_by_it(void **state)
     syn_bell_learn(&bell);
 }
 
+/* Wait as a worker does for a message that does not come, and find that it takes next to no
+ * processor time: by the time itself, and by how often it looked. */
+static void assert_waits_without_spinning(struct syn_bell *bell)
+{
+    struct timespec before;
+    struct timespec after;
+    int64_t began_ns = syn_clock_ns();
+    size_t looks = 0;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    for (int64_t waited_ns = 0; waited_ns < 1500 * MILLISECOND; looks++) {
+        if (!syn_bell_await(bell, began_ns + 10000 * MILLISECOND, syn_group_nap_ns(waited_ns)))
+            syn_group_nap(waited_ns);
+        waited_ns = syn_clock_ns() - began_ns;
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    double used = difftime(after.tv_sec, before.tv_sec) + 1e-9 * (double)after.tv_nsec -
+                  1e-9 * (double)before.tv_nsec;
+    if (used > 0.3 || looks > 15000)
+        fail_msg("%zu looks and %g s of processor time in 1.5 s of waiting", looks, used);
+}
+
+static void waiting_does_not_spin_when_the_host_closes_its_descriptor(void **state)
+{
+    struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    for (int i = 0; i < 64; i++)
+        announce(&bell, w);
+    close(w->watcher);
+    assert_waits_without_spinning(&bell);
+    assert_int_equal(bell.count, 0);
+    w->watcher = epoll_create1(0); /* to be closed */
+}
+
+static void waiting_does_not_spin_when_the_number_is_given_to_something_ready(void **state)
+{
+    struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    for (int i = 0; i < 64; i++)
+        announce(&bell, w);
+    arrive(w);
+    assert_int_equal(dup2(w->ends[0], w->watcher), w->watcher);
+    assert_waits_without_spinning(&bell);
+    assert_int_equal(bell.count, 0);
+    take(w);
+}
+
+static void waiting_does_not_spin_by_a_host_that_never_takes_what_is_ready(void **state)
+{
+    const struct watched *w = *state;
+    struct syn_bell bell;
+    syn_bell_open(&bell);
+    for (int i = 0; i < 64; i++)
+        announce(&bell, w);
+    arrive(w);
+    assert_waits_without_spinning(&bell);
+    assert_int_equal(bell.count, 1);
+    take(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +203,14 @@ int main(void)
                                         close_watched),
         cmocka_unit_test_setup_teardown(it_sleeps_no_longer_than_asked, open_watched,
                                         close_watched),
+        cmocka_unit_test_setup_teardown(waiting_does_not_spin_when_the_host_closes_its_descriptor,
+                                        open_watched, close_watched),
+        cmocka_unit_test_setup_teardown(
+            waiting_does_not_spin_when_the_number_is_given_to_something_ready, open_watched,
+            close_watched),
+        cmocka_unit_test_setup_teardown(
+            waiting_does_not_spin_by_a_host_that_never_takes_what_is_ready, open_watched,
+            close_watched),
         cmocka_unit_test(without_one_nobody_sleeps_by_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,9 +37,11 @@ enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_op
  *   options       NULL: defaults
  * Collective over the communicator; blocks until all have joined, SYN_TIMEOUT if some do not.
  * Initialises MPI with MPI_THREAD_SERIALIZED if nobody has; in that case MPI is finalised when
- * the process ends. A host that initialised MPI itself did so at that level or above, else
- * SYN_UNSUPPORTED, after syn_group_before_mpi(), else it is slower over TCP, and the log says so;
- * below MPI_THREAD_MULTIPLE it makes no MPI call while a step is under way.
+ * the process ends, and the host makes no MPI call while a group is open. A host that initialised
+ * MPI itself did so at that level or above, else SYN_UNSUPPORTED, after syn_group_before_mpi(),
+ * else it is slower over TCP, and the log says so. Below MPI_THREAD_MULTIPLE it makes no MPI call
+ * while a step is under way; and as it may between steps, nobody answers for it then: timeout_ms is
+ * to be longer than its longest step.
  * SYN_UNSUPPORTED in a build without MPI. */
 enum syn_status syn_group_open_mpi(const void *communicator,
                                    const struct syn_group_options *options,

@@ -174,6 +174,7 @@ enum syn_status syn_reducer_open_over(struct syn_group *group, const struct syn_
     if (status == SYN_OK)
         status = syn_allocate(1, sizeof *made, &made);
     if (status == SYN_OK) {
+        syn_group_enter(group);
         made->group = group;
         made->exchange_type = exchange;
         made->exchange = state;
@@ -246,6 +247,7 @@ void syn_reducer_close(struct syn_reducer *reducer)
     free(reducer->missing);
     free(reducer->is_ready);
     syn_layout_free(reducer->layout);
+    syn_group_depart(reducer->group);
     free(reducer);
 }
 

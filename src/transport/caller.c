@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "transport/attend.h"
 
 #define FLUSH_NS INT64_C(200000000)
 
@@ -283,9 +284,7 @@ static void say_here(struct syn_group *group, size_t peer)
     struct link *link = link_to(group, peer);
     if (link->stage != ASKER || syn_clock_ns() - link->told_ns < tell_period(group))
         return;
-    struct syn_notice here = {
-        .kind = SYN_NOTICE_HERE, .from = (uint32_t)group->rank, .about = (uint32_t)group->rank};
-    tell(group, peer, &here);
+    syn_group_tell_here(group, peer);
     link->told_ns = syn_clock_ns();
 }
 
@@ -381,6 +380,8 @@ enum syn_status syn_group_open_caller(const struct syn_caller_transport *transpo
     SYN_TRY(syn_group_new(&syn_transport_caller, rank, workers, options, sizeof(struct membership),
                           &made));
     enum syn_status status = join(made, transport);
+    if (status == SYN_OK)
+        status = syn_attend_begin(made);
     if (status != SYN_OK) {
         syn_group_close(made);
         return status;

@@ -1,12 +1,12 @@
 /* Memberships: making and leaving a group, and the table of transports. What a membership is
  * used for is in wait.c. */
-#include "transport/transport.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "transport/alive.h"
+#include "transport/attend.h"
 
 #define SYN_PART(name) extern const struct syn_transport_type syn_transport_##name;
 #include "transport/transports.def"
@@ -43,7 +43,8 @@ enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank
 
     struct syn_group *made;
     SYN_TRY(syn_allocate(1, sizeof *made, &made));
-    enum syn_status status = syn_allocate(size, sizeof *made->heard_ns, &made->heard_ns);
+    pthread_mutex_init(&made->mutex, NULL);
+    enum syn_status status = syn_allocate(size, sizeof *made->peers, &made->peers);
     if (status == SYN_OK)
         status = syn_allocate(1, state_bytes, &made->state);
     if (status != SYN_OK) {
@@ -63,8 +64,10 @@ void syn_group_free(struct syn_group *group)
 {
     if (!group)
         return;
+    syn_circle_free(group);
+    pthread_mutex_destroy(&group->mutex);
     free(group->state);
-    free(group->heard_ns);
+    free(group->peers);
     free(group);
 }
 
@@ -72,6 +75,7 @@ void syn_group_close(struct syn_group *group)
 {
     if (!group)
         return;
+    syn_attend_end(group);
     group->type->close(group);
     syn_group_free(group);
 }
@@ -101,8 +105,25 @@ enum syn_status syn_group_appoint(struct syn_group *group, size_t servers)
     if (servers >= group->size)
         return syn_fail(SYN_INVALID, "%zu servers in a group of %zu leave no worker", servers,
                         group->size);
+    pthread_mutex_lock(&group->mutex);
     group->workers = group->size - servers;
+    pthread_mutex_unlock(&group->mutex);
     return SYN_OK;
+}
+
+void syn_group_enter(struct syn_group *group)
+{
+    pthread_mutex_lock(&group->mutex);
+    group->entered += group->depth++ == 0;
+    pthread_mutex_unlock(&group->mutex);
+}
+
+void syn_group_depart(struct syn_group *group)
+{
+    pthread_mutex_lock(&group->mutex);
+    if (--group->depth == 0)
+        group->departed = group->entered;
+    pthread_mutex_unlock(&group->mutex);
 }
 
 struct syn_member_name syn_group_name(const struct syn_group *group, size_t rank)

@@ -22,23 +22,20 @@
  * back meanwhile, and leaves MPI unfinalised; the launcher then ends the processes that hang. */
 #include "transport/transport.h"
 
-#include <mpi.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "transport/attend.h"
 #include "transport/bell.h"
 #include "transport/launcher.h"
+#include "transport/mpi_process.h"
 
 enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 
-/* How long a failing worker still gives its notices to go out, and how long its buffers to come
- * free; and, at the end of the process, the others to say their last words before the launcher
- * ends them. */
-#define FLUSH_NS    INT64_C(200000000)
-#define FAREWELL_NS INT64_C(1000000000)
+/* How long a failing worker still gives its notices to go out. */
+#define FLUSH_NS INT64_C(200000000)
 
 /* Smaller than what Open MPI sends without asking, with room for its heads. */
 #define PIECE_BYTES ((size_t)500000)
@@ -61,21 +58,13 @@ struct membership {
     struct syn_request *long_ones; /* under way in several pieces: all go on whenever one waits */
 };
 
-/* Of this process: whether MPI may be finalised at its end. */
-static struct {
-    atomic_int open_groups;
-    atomic_bool has_failed;
-    atomic_bool is_stuck; /* buffers that are not ours any more may be in use by MPI */
-} process;
-
 extern const struct syn_transport_type syn_transport_mpi;
 
-static enum syn_status failed(const char *what, int code)
+/* A message to or from a peer failed. */
+static enum syn_status lost(struct syn_group *group, size_t peer, const char *what, int code)
 {
-    char text[MPI_MAX_ERROR_STRING] = "unknown error";
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    return syn_fail(SYN_IO, "%s: %s", what, text);
+    syn_mpi_failed(what, code);
+    return syn_group_lost(group, peer);
 }
 
 /* What a request keeps: MPI's name for the piece under way, a pointer or a number, as MPI likes. */
@@ -101,21 +90,6 @@ static MPI_Request recall(const struct syn_request *request)
     return ticket.under_way;
 }
 
-/* Test until done, for that long at most. */
-static bool finishes_within(MPI_Request *under_way, int64_t limit_ns)
-{
-    int64_t start_ns = syn_clock_ns();
-    for (;;) {
-        int is_done = 0;
-        if (MPI_Test(under_way, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done)
-            return true;
-        int64_t waited_ns = syn_clock_ns() - start_ns;
-        if (waited_ns >= limit_ns)
-            return false;
-        syn_group_nap(waited_ns);
-    }
-}
-
 static size_t piece_bytes(const struct syn_request *request)
 {
     size_t left = request->count - (size_t)request->extra[DONE];
@@ -123,8 +97,9 @@ static size_t piece_bytes(const struct syn_request *request)
 }
 
 /* Begin the next piece. */
-static enum syn_status post(const struct membership *own, struct syn_request *request)
+static enum syn_status post(struct syn_group *group, struct syn_request *request)
 {
+    const struct membership *own = group->state;
     size_t done = (size_t)request->extra[DONE];
     int count = (int)piece_bytes(request);
     int peer = (int)request->peer;
@@ -133,12 +108,14 @@ static enum syn_status post(const struct membership *own, struct syn_request *re
     request->extra[IS_UNSEEN] = request->is_receive && piece_bytes(request) < PIECE_BYTES;
     if (request->extra[IS_UNSEEN])
         return SYN_OK;
+    syn_mpi_enter();
     int code = request->is_receive ? MPI_Irecv((uint8_t *)request->bytes.receive + done, count,
                                                MPI_BYTE, peer, tag, own->communicator, &under_way)
                                    : MPI_Isend((const uint8_t *)request->bytes.send + done, count,
                                                MPI_BYTE, peer, tag, own->communicator, &under_way);
+    syn_mpi_leave(code);
     if (code != MPI_SUCCESS)
-        return failed(request->is_receive ? "MPI_Irecv" : "MPI_Isend", code);
+        return lost(group, request->peer, request->is_receive ? "MPI_Irecv" : "MPI_Isend", code);
     remember(request, under_way);
     return SYN_OK;
 }
@@ -166,7 +143,7 @@ static enum syn_status start(struct syn_group *group, struct syn_request *reques
     request->extra[DONE] = 0;
     request->extra[TAG] = TAG_DATA + counts[request->peer]++ % TAGS;
     request->extra[IS_WHOLE] = false;
-    SYN_TRY(post(own, request));
+    SYN_TRY(post(group, request));
     if (request->count >= PIECE_BYTES)
         enlist(own, request);
     return SYN_OK;
@@ -178,11 +155,11 @@ static enum syn_status refuse(const struct syn_request *request, MPI_Message *me
     MPI_Request under_way = MPI_REQUEST_NULL;
     uint8_t *unread = NULL;
     if (syn_allocate((size_t)bytes, 1, &unread) == SYN_OK &&
-        MPI_Imrecv(unread, bytes, MPI_BYTE, message, &under_way) == MPI_SUCCESS &&
-        finishes_within(&under_way, FAREWELL_NS))
+        SYN_MPI_ALONE(MPI_Imrecv(unread, bytes, MPI_BYTE, message, &under_way)) == MPI_SUCCESS &&
+        syn_mpi_finishes(&under_way, SYN_MPI_FAREWELL_NS))
         free(unread);
     else
-        atomic_store(&process.is_stuck, true);
+        atomic_store(&syn_mpi_process.is_stuck, true);
     return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes%s where at most %zu were expected",
                     request->peer, (size_t)request->extra[DONE] + (size_t)bytes,
                     (size_t)bytes == PIECE_BYTES ? " or more" : "", request->count);
@@ -190,8 +167,9 @@ static enum syn_status refuse(const struct syn_request *request, MPI_Message *me
 
 /* Begin to receive the piece that is to be seen first, if it has come. It is looked for twice: Open
  * MPI takes in what has come only after it has looked. */
-static enum syn_status see(const struct membership *own, struct syn_request *request)
+static enum syn_status see(struct syn_group *group, struct syn_request *request)
 {
+    const struct membership *own = group->state;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Request under_way = MPI_REQUEST_NULL;
     MPI_Status result;
@@ -199,60 +177,61 @@ static enum syn_status see(const struct membership *own, struct syn_request *req
     int bytes = 0;
     int code = MPI_SUCCESS;
     for (int look = 0; look < 2 && code == MPI_SUCCESS && !has_come; look++)
-        code = MPI_Improbe((int)request->peer, (int)request->extra[TAG], own->communicator,
-                           &has_come, &message, &result);
+        code = SYN_MPI_ALONE(MPI_Improbe((int)request->peer, (int)request->extra[TAG],
+                                         own->communicator, &has_come, &message, &result));
     if (code != MPI_SUCCESS)
-        return failed("MPI_Improbe", code);
+        return lost(group, request->peer, "MPI_Improbe", code);
     if (!has_come)
         return SYN_OK;
-    MPI_Get_count(&result, MPI_BYTE, &bytes);
+    SYN_MPI_ALONE(MPI_Get_count(&result, MPI_BYTE, &bytes));
     if ((size_t)bytes > piece_bytes(request))
         return refuse(request, &message, bytes);
-    code = MPI_Imrecv((uint8_t *)request->bytes.receive + request->extra[DONE], bytes, MPI_BYTE,
-                      &message, &under_way);
+    code = SYN_MPI_ALONE(MPI_Imrecv((uint8_t *)request->bytes.receive + request->extra[DONE], bytes,
+                                    MPI_BYTE, &message, &under_way));
     if (code != MPI_SUCCESS)
-        return failed("MPI_Imrecv", code);
+        return lost(group, request->peer, "MPI_Imrecv", code);
     request->extra[IS_UNSEEN] = false;
     remember(request, under_way);
     return SYN_OK;
 }
 
 /* Whether the piece under way is done, and how many bytes it had. */
-static enum syn_status test_piece(const struct membership *own, struct syn_request *request,
+static enum syn_status test_piece(struct syn_group *group, struct syn_request *request,
                                   bool *is_done, size_t *bytes)
 {
     if (request->extra[IS_UNSEEN])
-        SYN_TRY(see(own, request));
+        SYN_TRY(see(group, request));
     if (request->extra[IS_UNSEEN])
         return SYN_OK;
     MPI_Request under_way = recall(request);
     MPI_Status result;
     int done = 0;
     int came = (int)piece_bytes(request);
-    int code = MPI_Test(&under_way, &done, &result);
+    int code = SYN_MPI_ALONE(MPI_Test(&under_way, &done, &result));
     remember(request, under_way);
     if (code != MPI_SUCCESS)
-        return failed("MPI_Test", code);
+        return lost(group, request->peer, "MPI_Test", code);
     if (done && request->is_receive)
-        MPI_Get_count(&result, MPI_BYTE, &came);
+        SYN_MPI_ALONE(MPI_Get_count(&result, MPI_BYTE, &came));
     *is_done = done;
     *bytes = (size_t)came;
     return SYN_OK;
 }
 
 /* Go on with a message as far as it goes now. */
-static enum syn_status advance(struct membership *own, struct syn_request *request)
+static enum syn_status advance(struct syn_group *group, struct syn_request *request)
 {
     while (!request->extra[IS_WHOLE]) {
         bool is_done = false;
         size_t bytes = 0;
-        SYN_TRY(test_piece(own, request, &is_done, &bytes));
+        SYN_TRY(test_piece(group, request, &is_done, &bytes));
         if (!is_done)
             return SYN_OK;
         request->extra[DONE] += bytes;
+        syn_group_moved(group, request->peer);
         request->extra[IS_WHOLE] = bytes < PIECE_BYTES;
         if (bytes == PIECE_BYTES)
-            SYN_TRY(post(own, request));
+            SYN_TRY(post(group, request));
     }
     return SYN_OK;
 }
@@ -260,7 +239,7 @@ static enum syn_status advance(struct membership *own, struct syn_request *reque
 static enum syn_status test(struct syn_group *group, struct syn_request *request)
 {
     struct membership *own = group->state;
-    enum syn_status status = advance(own, request);
+    enum syn_status status = advance(group, request);
     if (status == SYN_OK && !request->extra[IS_WHOLE])
         return SYN_OK;
     delist(own, request);
@@ -277,41 +256,43 @@ static bool flush(const struct syn_group *group)
     int64_t end_ns = syn_clock_ns() + FLUSH_NS;
     bool are_all_out = true;
     for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
-        are_all_out &= finishes_within(&own->outbox[i].under_way, end_ns - syn_clock_ns());
+        are_all_out &= syn_mpi_finishes(&own->outbox[i].under_way, end_ns - syn_clock_ns());
     return are_all_out;
 }
 
 static void cancel(struct syn_group *group, struct syn_request *request)
 {
     delist(group->state, request);
-    if (atomic_load(&process.is_stuck) || request->extra[IS_WHOLE] || request->extra[IS_UNSEEN])
+    if (atomic_load(&syn_mpi_process.is_stuck) || request->extra[IS_WHOLE] ||
+        request->extra[IS_UNSEEN])
         return;
     flush(group);
     MPI_Request under_way = recall(request);
     if (request->is_receive)
-        MPI_Cancel(&under_way);
-    if (!finishes_within(&under_way, FAREWELL_NS))
-        atomic_store(&process.is_stuck, true);
+        SYN_MPI_ALONE(MPI_Cancel(&under_way));
+    if (!syn_mpi_finishes(&under_way, SYN_MPI_FAREWELL_NS))
+        atomic_store(&syn_mpi_process.is_stuck, true);
 }
 
 static void tell(struct syn_group *group, size_t peer, const struct syn_notice *notice)
 {
     struct membership *own = group->state;
     struct outgoing *slot = &own->outbox[peer * SYN_NOTICE_KINDS + notice->kind];
-    if (atomic_load(&process.is_stuck) || !finishes_within(&slot->under_way, 0))
+    if (atomic_load(&syn_mpi_process.is_stuck) || !syn_mpi_finishes(&slot->under_way, 0))
         return;
     slot->notice = *notice;
-    if (MPI_Isend(&slot->notice, sizeof slot->notice, MPI_BYTE, (int)peer, TAG_NOTICE,
-                  own->communicator, &slot->under_way) != MPI_SUCCESS)
+    if (SYN_MPI_ALONE(MPI_Isend(&slot->notice, sizeof slot->notice, MPI_BYTE, (int)peer, TAG_NOTICE,
+                                own->communicator, &slot->under_way)) != MPI_SUCCESS)
         slot->under_way = MPI_REQUEST_NULL;
 }
 
 static enum syn_status listen_for_notices(struct membership *own)
 {
     memset(&own->incoming, 0xff, sizeof own->incoming);
-    int code = MPI_Irecv(&own->incoming, sizeof own->incoming, MPI_BYTE, MPI_ANY_SOURCE, TAG_NOTICE,
-                         own->communicator, &own->listening);
-    return code == MPI_SUCCESS ? SYN_OK : failed("MPI_Irecv of notices", code);
+    int code =
+        SYN_MPI_ALONE(MPI_Irecv(&own->incoming, sizeof own->incoming, MPI_BYTE, MPI_ANY_SOURCE,
+                                TAG_NOTICE, own->communicator, &own->listening));
+    return code == MPI_SUCCESS ? SYN_OK : syn_mpi_failed("MPI_Irecv of notices", code);
 }
 
 static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
@@ -319,10 +300,10 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
     struct membership *own = group->state;
     int is_done = 0;
     for (struct syn_request *request = own->long_ones; request; request = request->next)
-        SYN_TRY(advance(own, request));
-    int code = MPI_Test(&own->listening, &is_done, MPI_STATUS_IGNORE);
+        SYN_TRY(advance(group, request));
+    int code = SYN_MPI_ALONE(MPI_Test(&own->listening, &is_done, MPI_STATUS_IGNORE));
     if (code != MPI_SUCCESS)
-        return failed("MPI_Test of notices", code);
+        return syn_mpi_failed("MPI_Test of notices", code);
     *came = is_done;
     if (!is_done)
         return SYN_OK;
@@ -334,31 +315,6 @@ static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
     struct membership *own = group->state;
     return syn_bell_await(&own->bell, until_ns, syn_group_nap_ns(waited_ns));
-}
-
-/* Whether all processes come to the end of theirs soon, so that MPI_Finalize() will not wait for
- * ever. */
-static bool all_come_to_the_end(void)
-{
-    MPI_Request under_way = MPI_REQUEST_NULL;
-    return MPI_Ibarrier(MPI_COMM_WORLD, &under_way) == MPI_SUCCESS &&
-           finishes_within(&under_way, FAREWELL_NS);
-}
-
-static void finalize(void)
-{
-    int is_finalized = 0;
-    MPI_Finalized(&is_finalized);
-    /* With a group still open, another thread may be inside MPI. */
-    if (is_finalized || atomic_load(&process.open_groups) > 0)
-        return;
-    if (atomic_load(&process.is_stuck)) {
-        struct timespec farewell = syn_clock_timespec(FAREWELL_NS);
-        nanosleep(&farewell, NULL);
-        return;
-    }
-    if (!atomic_load(&process.has_failed) || all_come_to_the_end())
-        MPI_Finalize();
 }
 
 static void free_arrays(struct membership *own)
@@ -373,47 +329,22 @@ static void free_arrays(struct membership *own)
 static void leave(struct syn_group *group)
 {
     struct membership *own = group->state;
-    atomic_fetch_sub(&process.open_groups, 1);
+    atomic_fetch_sub(&syn_mpi_process.open_groups, 1);
     if (group->broken != SYN_OK)
-        atomic_store(&process.has_failed, true);
+        atomic_store(&syn_mpi_process.has_failed, true);
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
-    if (atomic_load(&process.is_stuck) || (!is_finalized && !flush(group))) {
+    if (atomic_load(&syn_mpi_process.is_stuck) || (!is_finalized && !flush(group))) {
         group->state = NULL;
         return;
     }
     if (!is_finalized) {
-        MPI_Cancel(&own->listening);
-        finishes_within(&own->listening, FLUSH_NS);
+        SYN_MPI_ALONE(MPI_Cancel(&own->listening));
+        syn_mpi_finishes(&own->listening, FLUSH_NS);
         if (group->broken == SYN_OK)
-            MPI_Comm_free(&own->communicator);
+            SYN_MPI_ALONE(MPI_Comm_free(&own->communicator));
     }
     free_arrays(own);
-}
-
-static enum syn_status initialize(void)
-{
-    int is_initialized = 0;
-    int is_finalized = 0;
-    int level = MPI_THREAD_SINGLE;
-    MPI_Initialized(&is_initialized);
-    MPI_Finalized(&is_finalized);
-    if (is_finalized)
-        return syn_fail(SYN_INVALID, "MPI has been finalised already");
-    if (!is_initialized) {
-        syn_group_before_mpi();
-        int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
-        if (code != MPI_SUCCESS)
-            return failed("MPI_Init_thread", code);
-        atexit(finalize);
-    }
-    MPI_Query_thread(&level);
-    if (level < MPI_THREAD_SERIALIZED)
-        return syn_fail(SYN_UNSUPPORTED,
-                        "MPI was initialised with thread level %d; expected at least "
-                        "MPI_THREAD_SERIALIZED (%d): call MPI_Init_thread() with that level",
-                        level, MPI_THREAD_SERIALIZED);
-    return SYN_OK;
 }
 
 static enum syn_status join(struct syn_group *group, MPI_Comm all)
@@ -425,17 +356,23 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
         own->outbox[i].under_way = MPI_REQUEST_NULL;
     MPI_Request under_way = MPI_REQUEST_NULL;
-    int code = MPI_Comm_idup(all, &own->communicator, &under_way);
+    int code = SYN_MPI_ALONE(MPI_Comm_idup(all, &own->communicator, &under_way));
     if (code != MPI_SUCCESS)
-        return failed("MPI_Comm_idup", code);
-    if (!finishes_within(&under_way, group->timeout_ns)) {
-        atomic_store(&process.is_stuck, true);
-        return syn_fail(SYN_TIMEOUT, "not all of %zu MPI processes joined within %lld ms",
+        return syn_mpi_failed("MPI_Comm_idup", code);
+    if (!syn_mpi_finishes(&under_way, group->timeout_ns)) {
+        atomic_store(&syn_mpi_process.is_stuck, true);
+        return syn_fail(SYN_TIMEOUT,
+                        "not all of %zu MPI processes joined within %lld ms "
+                        "(timeout_ms, --timeout-ms)",
                         group->size, (long long)(group->timeout_ns / 1000000));
     }
-    MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN);
+    SYN_MPI_ALONE(MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN));
     syn_bell_open(&own->bell);
-    return listen_for_notices(own);
+    SYN_TRY(listen_for_notices(own));
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    bool may_call_any_time = atomic_load(&syn_mpi_process.is_ours) || level == MPI_THREAD_MULTIPLE;
+    return may_call_any_time ? syn_attend_begin(group) : SYN_OK;
 }
 
 /* Compare what MPI is with what it was meant to be. */
@@ -444,8 +381,8 @@ static enum syn_status check_world(int rank)
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int size = 0;
     int length = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Get_library_version(version, &length);
+    SYN_MPI_ALONE(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    SYN_MPI_ALONE(MPI_Get_library_version(version, &length));
     if (rank == 0)
         syn_launcher_tell_what_slows(version);
     return syn_launcher_check_world((size_t)size);
@@ -455,12 +392,12 @@ enum syn_status syn_group_open_mpi(const void *communicator,
                                    const struct syn_group_options *options,
                                    struct syn_group **group)
 {
-    SYN_TRY(initialize());
+    SYN_TRY(syn_mpi_initialize());
     MPI_Comm all = communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD;
     int rank = 0;
     int size = 0;
-    MPI_Comm_rank(all, &rank);
-    MPI_Comm_size(all, &size);
+    SYN_MPI_ALONE(MPI_Comm_rank(all, &rank));
+    SYN_MPI_ALONE(MPI_Comm_size(all, &size));
     SYN_TRY(check_world(rank));
     struct syn_group *made;
     SYN_TRY(syn_group_new(&syn_transport_mpi, (size_t)rank, (size_t)size, options,
@@ -468,13 +405,13 @@ enum syn_status syn_group_open_mpi(const void *communicator,
     enum syn_status status = join(made, all);
     if (status != SYN_OK) {
         struct membership *own = made->state;
-        atomic_store(&process.has_failed, true);
+        atomic_store(&syn_mpi_process.has_failed, true);
         free_arrays(own);
-        made->state = atomic_load(&process.is_stuck) ? NULL : made->state;
+        made->state = atomic_load(&syn_mpi_process.is_stuck) ? NULL : made->state;
         syn_group_free(made);
         return status;
     }
-    atomic_fetch_add(&process.open_groups, 1);
+    atomic_fetch_add(&syn_mpi_process.open_groups, 1);
     *group = made;
     return SYN_OK;
 }

@@ -9,6 +9,7 @@
 #include <syncopate/version.h>
 
 #include "base/memory.h"
+#include "transport/attend.h"
 #include "transport/mpi_plugin.h"
 
 static void note_failure(const char *text)
@@ -92,6 +93,9 @@ enum syn_status syn_group_open_mpi(const void *communicator,
         .group_free = syn_group_free,
         .group_nap = syn_group_nap,
         .group_nap_ns = syn_group_nap_ns,
+        .group_moved = syn_group_moved,
+        .group_lost = syn_group_lost,
+        .attend_begin = syn_attend_begin,
     };
     syn_mpi_plugin_entry *open_group = NULL;
     host.version = syn_version();

@@ -8,6 +8,7 @@
 #include <syncopate/version.h>
 
 #include "base/memory.h"
+#include "transport/attend.h"
 
 static const struct syn_mpi_host *host;
 
@@ -56,6 +57,21 @@ void syn_group_nap(int64_t waited_ns)
 int64_t syn_group_nap_ns(int64_t waited_ns)
 {
     return host->group_nap_ns(waited_ns);
+}
+
+void syn_group_moved(struct syn_group *group, size_t peer)
+{
+    host->group_moved(group, peer);
+}
+
+enum syn_status syn_group_lost(struct syn_group *group, size_t peer)
+{
+    return host->group_lost(group, peer);
+}
+
+enum syn_status syn_attend_begin(struct syn_group *group)
+{
+    return host->attend_begin(group);
 }
 
 __attribute__((visibility("default"))) syn_mpi_plugin_entry syn_mpi_plugin_open_group;

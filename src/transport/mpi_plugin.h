@@ -29,6 +29,9 @@ struct syn_mpi_host {
     void (*group_free)(struct syn_group *group);
     void (*group_nap)(int64_t waited_ns);
     int64_t (*group_nap_ns)(int64_t waited_ns);
+    void (*group_moved)(struct syn_group *group, size_t peer);
+    enum syn_status (*group_lost)(struct syn_group *group, size_t peer);
+    enum syn_status (*attend_begin)(struct syn_group *group);
 };
 
 /* syn_group_open_mpi() of the plugin. */

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "transport/attend.h"
 
 #define MOST_WORKERS 4096
 
@@ -28,7 +29,9 @@ enum {
 struct channel {
     struct syn_request *first; /* sends or receives that no partner has come for; never both */
     struct syn_request *last;
-    bool has_asked; /* notices that carry no more than that */
+    bool has_asked;
+    uint32_t session;        /* of those who asked */
+    struct syn_notice *here; /* the answer; NULL until the first */
     bool has_answered;
 };
 
@@ -203,16 +206,29 @@ static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
     return true;
 }
 
-/* Whether the notice tells anything that the member has not been told and not heard yet. */
+/* The newest answer replaces the one before. Answers are rare, and there are very many channels. */
+static bool keep_answer(struct channel *channel, const struct syn_notice *notice)
+{
+    bool is_new = !channel->has_answered;
+    if (!channel->here && syn_allocate(1, sizeof *channel->here, &channel->here) != SYN_OK)
+        return false;
+    *channel->here = *notice;
+    channel->has_answered = true;
+    return is_new;
+}
+
+/* Whether there is one more to hear. */
 static bool keep(struct member *member, struct channel *channel, const struct syn_notice *notice)
 {
+    if (notice->kind == SYN_NOTICE_HERE)
+        return keep_answer(channel, notice);
     bool *flag = &member->has_failure;
-    if (notice->kind == SYN_NOTICE_ASK)
+    if (notice->kind == SYN_NOTICE_ASK) {
         flag = &channel->has_asked;
-    else if (notice->kind == SYN_NOTICE_HERE)
-        flag = &channel->has_answered;
-    else if (!member->has_failure)
+        channel->session = notice->session;
+    } else if (!member->has_failure) {
         member->failure = *notice;
+    }
     bool is_new = !*flag;
     *flag = true;
     return is_new;
@@ -237,18 +253,21 @@ static struct syn_notice pick(struct hub *hub, struct member *member, size_t ran
         member->is_failure_heard = true;
         return member->failure;
     }
-    struct syn_notice notice = {0};
     for (size_t from = 0; from < hub->size; from++) {
         struct channel *channel = channel_between(hub, from, rank);
-        if (!channel->has_asked && !channel->has_answered)
-            continue;
-        bool *flag = channel->has_asked ? &channel->has_asked : &channel->has_answered;
-        *flag = false;
-        notice.kind = flag == &channel->has_asked ? SYN_NOTICE_ASK : SYN_NOTICE_HERE;
-        notice.from = notice.about = (uint32_t)from;
-        break;
+        if (channel->has_answered) {
+            channel->has_answered = false;
+            return *channel->here;
+        }
+        if (channel->has_asked) {
+            channel->has_asked = false;
+            return (struct syn_notice){.kind = SYN_NOTICE_ASK,
+                                       .from = (uint32_t)from,
+                                       .about = (uint32_t)from,
+                                       .session = channel->session};
+        }
     }
-    return notice;
+    return (struct syn_notice){.kind = SYN_NOTICE_KINDS};
 }
 
 static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
@@ -270,6 +289,8 @@ static void free_hub(struct hub *hub)
         pthread_mutex_destroy(&hub->members[i].mutex);
         pthread_cond_destroy(&hub->members[i].changed);
     }
+    for (size_t i = 0; i < hub->size * hub->size; i++)
+        free(hub->channels[i].here);
     free(hub->members);
     free(hub->channels);
     free(hub);
@@ -307,6 +328,35 @@ static enum syn_status make_hub(size_t size, struct hub **result)
     return SYN_OK;
 }
 
+/* Undo the first so many memberships. */
+static void dismiss(struct syn_group **groups, size_t count)
+{
+    while (count-- > 0) {
+        syn_attend_end(groups[count]);
+        syn_group_free(groups[count]);
+    }
+}
+
+static enum syn_status seat_all(struct hub *hub, const struct syn_group_options *options,
+                                struct syn_group **groups)
+{
+    for (size_t rank = 0; rank < hub->size; rank++) {
+        enum syn_status status = syn_group_new(&syn_transport_threads, rank, hub->size, options,
+                                               sizeof(struct seat), &groups[rank]);
+        if (status == SYN_OK) {
+            ((struct seat *)groups[rank]->state)->hub = hub;
+            status = syn_attend_begin(groups[rank]);
+            if (status != SYN_OK)
+                syn_group_free(groups[rank]);
+        }
+        if (status != SYN_OK) {
+            dismiss(groups, rank);
+            return status;
+        }
+    }
+    return SYN_OK;
+}
+
 enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_options *options,
                                        struct syn_group **groups)
 {
@@ -315,18 +365,10 @@ enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_op
                         MOST_WORKERS);
     struct hub *hub;
     SYN_TRY(make_hub(workers, &hub));
-    for (size_t rank = 0; rank < workers; rank++) {
-        enum syn_status status = syn_group_new(&syn_transport_threads, rank, workers, options,
-                                               sizeof(struct seat), &groups[rank]);
-        if (status != SYN_OK) {
-            while (rank-- > 0)
-                syn_group_free(groups[rank]);
-            free_hub(hub);
-            return status;
-        }
-        ((struct seat *)groups[rank]->state)->hub = hub;
-    }
-    return SYN_OK;
+    enum syn_status status = seat_all(hub, options, groups);
+    if (status != SYN_OK)
+        free_hub(hub);
+    return status;
 }
 
 const struct syn_transport_type syn_transport_threads = {

@@ -3,17 +3,22 @@
  *
  * Messages between two workers arrive whole and in order; there are no tags, because every
  * worker runs the same exchanges in the same order. One thread at a time uses a group: the
- * opening one until the communication thread starts, that one from then on.
+ * opening one until the communication thread starts, that one from then on. While it is busy with
+ * something else, or has nothing to do, a thread of this library's answers for it (attend.h).
  *
- * No wait is for ever. A worker that has waited timeout_ms asks those it waits for whether they
- * are there. Whoever waits as well answers, and is given as long again. Whoever does not answer
- * has fallen silent: everybody is told, and everybody names that one, however long the chain of
- * those who wait for those who wait. A worker that fails for a reason of its own says so at
- * once, and the others fail with its rank. After that the group is broken: every later call
- * returns the first failure. */
+ * A member that has waited timeout_ms asks those it waits for whether they are there. Everybody
+ * answers at all times, whatever its other threads are computing, evaluating, loading or saving;
+ * and bytes that arrive are as good as an answer. So whoever answers is given as long again,
+ * without limit, unless it says that it has closed, or a circle is found: members each of which
+ * waits for another one that has not even begun what would end the wait (circle.c). Whoever does
+ * not answer is dead, stopped or out of reach: everybody is told, and everybody names that one,
+ * however long the chain of those who wait for those who wait. A worker that fails for a reason of
+ * its own says so at once, and the others fail with its rank. After that the group is broken:
+ * every later call returns the first failure. */
 #ifndef SYN_TRANSPORT_TRANSPORT_H
 #define SYN_TRANSPORT_TRANSPORT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +42,7 @@ struct syn_request {
     size_t count;   /* bytes to send; room to receive into; when done, bytes that came */
     bool is_active; /* started and not done yet */
     bool is_receive;
+    uint32_t number; /* of the messages to that peer, or of those from it */
     union {
         const void *send;
         void *receive;
@@ -47,20 +53,39 @@ struct syn_request {
     uint64_t extra[4];            /* the transport's own */
 };
 
-/* What workers tell one another beside the data. */
+/* What members tell one another beside the data. */
 enum syn_notice_kind {
-    SYN_NOTICE_ASK,    /* the sender has waited for you for too long: are you there? */
-    SYN_NOTICE_HERE,   /* the answer: yes, waiting for somebody else */
-    SYN_NOTICE_FAILED, /* worker about failed for the reason in text */
-    SYN_NOTICE_SILENT, /* worker about does not answer, as text says in full */
+    SYN_NOTICE_ASK,    /* the sender has waited for too long: are you there? */
+    SYN_NOTICE_HERE,   /* the answer: yes, and what I am doing */
+    SYN_NOTICE_FAILED, /* member about failed for the reason in text */
+    SYN_NOTICE_SILENT, /* member about does not answer or has left, as text says in full */
+    SYN_NOTICE_LOST,   /* the connection to member about failed, as text says in full */
     SYN_NOTICE_KINDS
 };
+
+/* What a member says that it is doing. */
+enum syn_doing {
+    SYN_DOING_OTHER,    /* it computes, loads, saves, ...: its next message is still to come */
+    SYN_DOING_WAIT_ALL, /* it waits, and goes on when it has heard of everyone in waits */
+    SYN_DOING_WAIT_ANY, /* it waits, and goes on when it has heard of one of waits */
+    SYN_DOING_LEFT      /* it has closed what the asking member still has open */
+};
+
+#define SYN_NOTICE_WAITS 20
 
 struct syn_notice {
     uint32_t kind;
     uint32_t from;
     uint32_t about;
-    char text[116]; /* cut, NUL at the end; "" for ASK and HERE */
+    uint32_t session; /* of an ASK: see syn_group_enter() */
+    /* Of a HERE. Messages are counted from the beginning, modulo 2^32. */
+    uint32_t doing;
+    uint32_t moves;                   /* messages and pieces done so far */
+    uint32_t sends;                   /* begun to the one who is told */
+    uint32_t receives;                /* begun from the one who is told */
+    uint32_t wait_count;              /* of waits */
+    uint32_t waits[SYN_NOTICE_WAITS]; /* members that have not begun what the sender waits for */
+    char text[204];                   /* cut, NUL at the end; "" for ASK and HERE */
 };
 
 /* A transport: one file ending in this descriptor, and a row in transports.def. */
@@ -85,8 +110,8 @@ struct syn_transport_type {
      *              syn_group_nap_ns() of that */
     bool (*doze)(struct syn_group *group, int64_t until_ns, int64_t waited_ns);
 
-    /* Tell a peer, as well as it goes; does not block. An earlier notice of that kind that is
-     * still on its way to that peer makes this one superfluous. */
+    /* Tell a peer, as well as it goes; does not block. May be left out while an earlier notice of
+     * that kind is still on its way to that peer. */
     void (*tell)(struct syn_group *group, size_t peer, const struct syn_notice *notice);
 
     /* The next notice that has come, if any: *came says so. Does not block. */
@@ -97,6 +122,27 @@ struct syn_transport_type {
     void (*close)(struct syn_group *group);
 };
 
+/* What a member knows of another one. */
+struct syn_peer {
+    int64_t heard_ns;  /* when a notice or bytes last came from it */
+    int64_t said_ns;   /* when it last said what it does */
+    int64_t steady_ns; /* since when it has said the same */
+    uint32_t sends;    /* messages that we have begun to send to it */
+    uint32_t receives; /* and to receive from it */
+    uint32_t doing;    /* what it last said */
+    uint32_t moves;
+    uint32_t their_sends;
+    uint32_t their_receives;
+};
+
+/* What the thread that uses the group waits for. */
+struct syn_waiting {
+    const struct syn_request *requests; /* NULL: it does not wait */
+    size_t count;
+    bool is_any;
+    int64_t since_ns;
+};
+
 /* A worker's membership. */
 struct syn_group {
     const struct syn_transport_type *type;
@@ -104,12 +150,22 @@ struct syn_group {
     size_t size;    /* members of the group: workers first, then servers */
     size_t workers; /* those that train; all of them unless syn_group_appoint() says otherwise */
     int64_t timeout_ns;
+    pthread_mutex_t mutex;  /* held by whoever uses the group, also while it waits */
+    bool is_attended;       /* somebody answers while nobody uses it */
+    struct syn_group *next; /* in the list of those attended */
     enum syn_status broken; /* SYN_OK, or why every call fails from now on */
     char cause[SYN_ERROR_BYTES];
     uint64_t bytes_out; /* payload sent and received so far */
     uint64_t bytes_in;
-    int64_t *heard_ns; /* [size] when a notice last came from that worker */
-    void *state;       /* the transport's own */
+    uint32_t moves;         /* messages and pieces done so far */
+    uint32_t entered;       /* sessions, see syn_group_enter() */
+    uint32_t departed;      /* and those that have ended */
+    uint32_t depth;         /* entered and not departed */
+    size_t lost;            /* with SYN_PEER from the transport: whose connection failed */
+    struct syn_peer *peers; /* [size] */
+    struct syn_waiting waiting;
+    struct syn_circle *circle; /* circle.c's own; NULL until it is suspected */
+    void *state;               /* the transport's own */
 };
 
 /* Row number i of the table, or NULL. */
@@ -130,6 +186,16 @@ enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank
                               struct syn_group **group);
 
 void syn_group_free(struct syn_group *group);
+
+/* For transports: bytes went to or came from a peer, so it is alive. */
+void syn_group_moved(struct syn_group *group, size_t peer);
+
+/* For transports: tell a peer that we are there, and what we do. */
+void syn_group_tell_here(struct syn_group *group, size_t peer);
+
+/* For transports: the failure that was just noted (syn_fail) is one of the connection to a peer.
+ * Returns SYN_PEER, which makes everybody name that peer. */
+enum syn_status syn_group_lost(struct syn_group *group, size_t peer);
 
 /* For transports: a moment's rest of one who has waited that long. It yields for 50 us, then
  * sleeps for an eighth of the time waited, within 20 us to 1 ms: short waits stay short, and
@@ -160,6 +226,12 @@ enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requ
  * failure as syn_group_wait(). */
 enum syn_status syn_group_wait_any(struct syn_group *group, struct syn_request *requests,
                                    size_t count, size_t *which);
+
+/* Something is opened on the group by all members, or closed again by this one. Of calls within one
+ * another only the outermost count. A member that has closed tells those that are still at it, and
+ * wait for it, that it has left. */
+void syn_group_enter(struct syn_group *group);
+void syn_group_depart(struct syn_group *group);
 
 /* Tell the others that this worker fails, so that nobody waits for it; the group is broken
  * afterwards. Does nothing if it is broken already. */

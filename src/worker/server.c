@@ -145,6 +145,7 @@ enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layou
                                  const struct syn_worker_options *options, const float *weights)
 {
     struct syn_holding holding = {.group = group};
+    syn_group_enter(group);
     enum syn_status status = serve(&holding, group, layout, *options, weights);
     if (status != SYN_OK) {
         char cause[SYN_ERROR_BYTES];
@@ -155,5 +156,6 @@ enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layou
         syn_fail_again(status, cause);
     }
     syn_holding_close(&holding);
+    syn_group_depart(group);
     return status;
 }

@@ -33,6 +33,7 @@ void syn_worker_close(struct syn_worker *worker)
     free(worker->snapshots[0]);
     free(worker->snapshots[1]);
     free(worker->global_mean);
+    syn_group_depart(worker->group);
     free(worker);
 }
 
@@ -118,6 +119,7 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
     struct syn_worker *made = NULL;
     enum syn_status status = syn_allocate(1, sizeof *made, &made);
     if (status == SYN_OK) {
+        syn_group_enter(group);
         made->group = group;
         made->options = *options;
         made->size = syn_layout_size(layout);

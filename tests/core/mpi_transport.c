@@ -1,11 +1,11 @@
 /* Transport over real MPI processes; every rank runs this program.
  *   mpi_transport        each play in turn, on a group of its own
- *   mpi_transport stuck  rank 1 falls silent for good while a large message is on its way to it;
+ *   mpi_transport stuck  rank 1 is stopped for good while a large message is on its way to it;
  *                        the others name it and end, which makes the launcher end rank 1 */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "plays.h"
 
@@ -60,10 +60,8 @@ static int get_stuck(void)
 {
     static char bytes[8 << 20];
     struct syn_group *group = join(300);
-    if (group->rank == 1) {
-        struct timespec long_time = {.tv_sec = 1000};
-        nanosleep(&long_time, NULL);
-    }
+    if (group->rank == 1)
+        raise(SIGSTOP);
     struct syn_request request;
     syn_group_send(group, 1, bytes, sizeof bytes, &request);
     if (syn_group_wait(group, &request, 1) == SYN_TIMEOUT)

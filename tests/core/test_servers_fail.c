@@ -7,10 +7,12 @@
 
 #include "crew_check.h"
 #include "scenario.h"
+#include "transport/attend.h"
 #include "worker/options.h"
 
 static atomic_size_t ended;
 static size_t silent_rank;
+static struct syn_group *silent_group;
 
 static void nap_ms(long ms)
 {
@@ -24,6 +26,7 @@ static bool fall_silent(struct crew *crew, size_t rank, size_t step, float *grad
     (void)gradient;
     if (rank != silent_rank || step < 3)
         return true;
+    syn_attend_end(silent_group);
     while (atomic_load(&ended) < 2 + crew->servers)
         nap_ms(5);
     return false;
@@ -31,6 +34,8 @@ static bool fall_silent(struct crew *crew, size_t rank, size_t step, float *grad
 
 static void counted_member(struct syn_group *group, size_t rank, void *context)
 {
+    if (rank == silent_rank)
+        silent_group = group;
     crew_member(group, rank, context);
     atomic_fetch_add(&ended, 1);
 }
@@ -73,6 +78,7 @@ static void silent_server(struct syn_group *group, size_t rank, void *context)
     crew->status[rank] = syn_worker_resolve(&options, crew->servers, &momentum);
     if (crew->status[rank] == SYN_OK)
         crew->status[rank] = syn_worker_agree(group, layout, &options, crew->first);
+    syn_attend_end(group);
     while (atomic_load(&ended) < 4)
         nap_ms(5);
     syn_layout_free(layout);

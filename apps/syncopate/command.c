@@ -107,6 +107,28 @@ enum syn_status flags_read(const struct command *self, const struct flag_set *se
     return SYN_OK;
 }
 
+/* Underscores count as dashes, as in the tables. */
+static bool is_same_name(const char *one, const char *other, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (one[i] != other[i] && !(one[i] == '_' && other[i] == '-'))
+            return false;
+    return true;
+}
+
+bool flags_has(int argc, char **argv, const char *name)
+{
+    size_t length = strlen(name);
+    for (int at = 0; at < argc; at++) {
+        const char *flag = argv[at];
+        if (strncmp(flag, "--", 2) == 0 && strlen(flag) >= length + 2 &&
+            is_same_name(flag + 2, name, length) &&
+            (flag[length + 2] == '\0' || flag[length + 2] == '='))
+            return true;
+    }
+    return false;
+}
+
 int exit_code(enum syn_status status)
 {
     if (status == SYN_OK)

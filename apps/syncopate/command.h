@@ -58,6 +58,9 @@ enum syn_status flags_parse(const struct command *self, const struct flag_set *s
 enum syn_status flags_read(const struct command *self, const struct flag_set *sets, size_t count,
                            int argc, char **argv, struct flags *flags);
 
+/* Whether a flag of that name, given with dashes, was typed. */
+bool flags_has(int argc, char **argv, const char *name);
+
 /* The exit code for a status; EXIT_USAGE for SYN_INVALID, SYN_UNSUPPORTED and SYN_FORMAT. The cause
  * is on standard error already: the library has logged it. */
 int exit_code(enum syn_status status);

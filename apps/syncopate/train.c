@@ -114,6 +114,8 @@ static void print_words(const struct syn_train_summary *summary)
         printf("%llu parameter servers: gradients met weights %.3g updates later, %llu at most\n",
                (unsigned long long)summary->servers, summary->staleness_mean,
                (unsigned long long)summary->staleness_max);
+    if (summary->idle[0])
+        printf("%s\n", summary->idle);
 }
 
 static void print_presets(void)
@@ -139,6 +141,17 @@ static enum syn_status recall(struct syn_train_options *options)
     char directory[SYN_TEXT_BYTES];
     snprintf(directory, sizeof directory, "%s", options->resume);
     return syn_train_recall(directory, options);
+}
+
+/* What was typed does not follow the length of the run, even if it is what is usual. */
+static void pin_typed(struct syn_train_options *options, int argc, char **argv)
+{
+    if (flags_has(argc, argv, "warmup"))
+        options->usual.warmup = 0;
+    if (flags_has(argc, argv, "warmup-epochs"))
+        options->usual.warmup_epochs = 0;
+    if (flags_has(argc, argv, "density-warmup"))
+        options->usual.density_warmup = 0;
 }
 
 /* Fill options from the command line; *done says that there is nothing left to do. */
@@ -168,12 +181,15 @@ static enum syn_status read_options(const struct command *self, int argc, char *
         return SYN_INVALID;
     }
     status = options->resume[0] ? recall(options) : usual(options);
-    return status == SYN_OK ? flags_read(self, sets, count, argc, argv, &flags) : status;
+    if (status == SYN_OK)
+        status = flags_read(self, sets, count, argc, argv, &flags);
+    pin_typed(options, argc, argv);
+    return status;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct syn_train_options options;
+    struct syn_train_options options = {0};
     struct syn_train_summary summary;
     struct show_options show;
     struct progress bar;

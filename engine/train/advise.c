@@ -68,6 +68,7 @@ enum syn_status syn_run_choose(struct syn_run *run)
                  "one worker: nothing to exchange");
     }
     SYN_TRY(syn_train_apply_algo(&run->options));
+    syn_length_resolve(syn_run_length(run), &run->options);
     SYN_TRY(syn_train_check(&run->options)); /* also makes algo the table's own copy */
     if (run->rank != 0)
         return SYN_OK;

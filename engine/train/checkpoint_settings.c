@@ -12,9 +12,9 @@
 
 /* What does not change the mathematics of the steps made so far. */
 static const char *const may_change[] = {
-    "epochs",    "steps",      "workers",   "threads",       "out",
-    "overwrite", "evaluate",   "log_every", "data_dir",      "checkpoint_every",
-    "resume",    "eval_every", "run_steps", "compare_every", "select_threads",
+    "epochs",    "steps",     "workers",       "threads",          "out",    "overwrite",
+    "evaluate",  "log_every", "data_dir",      "checkpoint_every", "resume", "eval_every",
+    "run_steps", "lr_from",   "compare_every", "select_threads",
 };
 
 struct view {
@@ -164,6 +164,8 @@ enum syn_status syn_train_recall(const char *directory, struct syn_train_options
     snprintf(made.resume, sizeof made.resume, "%s", directory);
     snprintf(made.out, sizeof made.out, "%s", directory);
     made.overwrite = false;
+    made.usual =
+        (struct syn_train_usual){0}; /* what was saved has been fitted to the run already */
     *options = made;
     return SYN_OK;
 }

@@ -10,5 +10,6 @@ static double share(const struct syn_train_options *options, struct syn_lr_place
 const struct syn_lr_schedule syn_lr_cosine = {
     .name = "cosine",
     .help = "falls along half a cosine wave",
+    .spans_run = true,
     .share = share,
 };

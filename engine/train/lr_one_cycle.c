@@ -20,5 +20,6 @@ static double share(const struct syn_train_options *options, struct syn_lr_place
 const struct syn_lr_schedule syn_lr_one_cycle = {
     .name = "one-cycle",
     .help = "rises to its highest, then falls, both along a cosine",
+    .spans_run = true,
     .share = share,
 };

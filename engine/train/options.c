@@ -83,6 +83,8 @@ enum syn_status syn_train_defaults(const char *model, struct syn_train_options *
     const char *preset = syn_train_preset(made.model);
     if (preset)
         SYN_TRY(apply_preset(&made, preset));
+    made.usual.warmup_epochs = made.warmup_epochs;
+    made.usual.density_warmup = fmax(0, made.density_warmup);
     *options = made;
     return SYN_OK;
 }
@@ -105,6 +107,7 @@ enum syn_status syn_train_apply_algo(struct syn_train_options *options)
     if (syn_train_is_auto(options))
         return SYN_OK;
     SYN_TRY(syn_recipe_apply_worker(options->algo, &options->worker));
+    options->usual.warmup = options->worker.warmup;
     if (syn_train_is_async(options) && options->servers == 0)
         options->servers = 1;
     return SYN_OK;
@@ -115,17 +118,14 @@ bool syn_train_is_async(const struct syn_train_options *options)
     return strcmp(options->worker.schedule, "async") == 0;
 }
 
-/* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A run with
- * fewer than five keeps a fifth of them for the density asked for: at a thousandth, an entry is
- * sent once in a thousand steps, and a short run does not have many thousands. A threshold is not
- * warmed up: ResNet-20 fell apart with it (docs/results.md). */
+/* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A threshold
+ * is not warmed up: ResNet-20 fell apart with it (docs/results.md). */
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;
     if (strcmp(reducer->select, "topk") != 0 || reducer->density >= SYN_FIRST_DENSITY)
         return 0;
-    double most = 0.8 * (double)options->epochs;
-    return options->density_warmup >= 0 ? options->density_warmup : fmin(4, most);
+    return options->density_warmup >= 0 ? options->density_warmup : 4;
 }
 
 /* A quarter, then a quarter of that, and so on, in four equal parts of the warm-up. */

@@ -157,6 +157,19 @@ static uint64_t place_now(const struct syn_run *run)
     return epoch * run->steps_per_epoch + (index < last ? index : last);
 }
 
+/* The learning rate goes on from where it was, also if the run is longer now. */
+static void fit_schedule(struct syn_run *run)
+{
+    const struct syn_checkpoint_head *from = &run->from;
+    char text[SYN_TEXT_BYTES];
+    uint64_t places = from->steps + from->place - from->step;
+    struct syn_length_place before = {from->place, {places, from->steps_per_epoch}};
+    struct syn_length_place now = {syn_run_place(run), syn_run_length(run)};
+    syn_length_change(before, now, &run->options, text, sizeof text);
+    if (text[0] && run->rank == 0)
+        syn_report_log(SYN_LOG_WARNING, "%s", text);
+}
+
 static enum syn_status set_out(struct syn_run *run)
 {
     const struct syn_checkpoint_head *from = &run->from;
@@ -174,6 +187,7 @@ static enum syn_status set_out(struct syn_run *run)
         return syn_report(SYN_INVALID, "resume: %" PRIu64 " steps are made; asked for are %" PRId64,
                           run->step, (int64_t)run->steps);
     run->options.worker.run_steps = run->steps;
+    fit_schedule(run);
     return SYN_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/base/path.h"
 #include "engine/base/tree.h"
 #include "engine/train/feed.h"
+#include "engine/train/length.h"
 #include "engine/train/options.h"
 #include "engine/train/places.h"
 
@@ -61,6 +62,12 @@ static enum syn_status open_data(struct syn_run *run)
     if (judges && info->count[SYN_DATA_TEST] > 0)
         SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
     return SYN_OK;
+}
+
+struct syn_length syn_run_length(const struct syn_run *run)
+{
+    uint64_t places = (uint64_t)((int64_t)run->steps + run->ahead);
+    return (struct syn_length){places, run->steps_per_epoch};
 }
 
 static enum syn_status allocate(struct syn_run *run)
@@ -140,6 +147,8 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
         memcpy(run->options.out, run->options.resume, sizeof run->options.out);
     SYN_TRY(share_cores(run));
     SYN_TRY(open_data(run));
+    if (!syn_train_is_auto(&run->options))
+        syn_length_resolve(syn_run_length(run), &run->options);
     SYN_TRY(build_model(run));
     run->options.worker.run_steps = run->steps;
     run->params = syn_layout_size(syn_model_layout(run->model));
@@ -183,11 +192,21 @@ static enum syn_status share_directory(struct syn_run *run)
     return status;
 }
 
+/* A method that never begins is another one than was asked for. */
+static void warn_of_idle(const struct syn_run *run)
+{
+    char text[SYN_TEXT_BYTES];
+    syn_length_find_idle(syn_run_length(run), &run->options, text, sizeof text);
+    if (text[0] && run->rank == 0)
+        syn_report_log(SYN_LOG_WARNING, "%s", text);
+}
+
 enum syn_status syn_run_join(struct syn_run *run)
 {
     bool resumes = run->options.resume[0] != '\0';
     if (resumes)
         SYN_TRY(syn_resume_agree(run));
+    warn_of_idle(run);
     SYN_TRY(syn_update_open(&run->options, run->group, syn_model_layout(run->model), run->weights,
                             &run->update));
     SYN_TRY(share_directory(run));

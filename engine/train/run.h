@@ -6,6 +6,7 @@
 
 #include "engine/train/checkpoint.h"
 #include "engine/train/files.h"
+#include "engine/train/length.h"
 #include "engine/train/meter.h"
 #include "engine/train/update.h"
 
@@ -120,6 +121,9 @@ struct syn_cost syn_run_unreported(const struct syn_run *run);
 
 /* How many batches of the training part lie behind, all epochs counted. */
 uint64_t syn_run_place(const struct syn_run *run);
+
+/* How long the run is, in batches of the training part. */
+struct syn_length syn_run_length(const struct syn_run *run);
 
 /* A hash of the global weights. */
 uint64_t syn_run_hash(const struct syn_run *run);

@@ -42,6 +42,13 @@ enum syn_status syn_lr_check(const struct syn_train_options *options)
     return schedule->check ? schedule->check(options) : SYN_OK;
 }
 
+void syn_lr_resolve(struct syn_train_options *options, double epochs)
+{
+    const struct syn_lr_schedule *schedule = find(options->lr_schedule);
+    if (schedule->resolve)
+        schedule->resolve(options, epochs);
+}
+
 static double warmed_up(const struct syn_train_options *options, struct syn_lr_place place)
 {
     double steps =
@@ -59,6 +66,12 @@ double syn_train_lr(const struct syn_train_options *options, uint64_t step, uint
                     double steps_per_epoch)
 {
     struct syn_lr_place place = {step, steps, steps_per_epoch};
-    double share = find(options->lr_schedule)->share(options, place);
-    return options->lr * share * warmed_up(options, place);
+    const struct syn_lr_schedule *schedule = find(options->lr_schedule);
+    struct syn_lr_place within = place;
+    uint64_t from = (uint64_t)round(options->lr_from * steps_per_epoch);
+    if (schedule->spans_run && from <= step) {
+        within.step = step - from;
+        within.steps = steps - from;
+    }
+    return options->lr * schedule->share(options, within) * warmed_up(options, place);
 }

@@ -18,9 +18,14 @@ struct syn_lr_place {
 struct syn_lr_schedule {
     const char *name;
     const char *help;
+    bool spans_run; /* its shape is stretched over the run, or over what is left of it (lr_from) */
 
     /* (optional) Find parameters that it cannot use. */
     enum syn_status (*check)(const struct syn_train_options *options);
+
+    /* (optional) Replace what follows the length of the run by numbers.
+     *   epochs  of the run */
+    void (*resolve)(struct syn_train_options *options, double epochs);
 
     /* The share, 0 .. 1, without warm-up. */
     double (*share)(const struct syn_train_options *options, struct syn_lr_place place);
@@ -28,6 +33,9 @@ struct syn_lr_schedule {
 
 /* Check the parameters of the schedule that the options name. */
 enum syn_status syn_lr_check(const struct syn_train_options *options);
+
+/* Replace what follows the length of the run, which has so many epochs, by numbers. */
+void syn_lr_resolve(struct syn_train_options *options, double epochs);
 
 /* Half a cosine wave from one value to another, at x in 0 .. 1 of the way. */
 double syn_lr_cosine_between(double from, double to, double x);

@@ -259,6 +259,7 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
         .stopped = run->stopped,
     };
     snprintf(summary.out, sizeof summary.out, "%s", run->files.out);
+    syn_length_find_idle(syn_run_length(run), &run->options, summary.idle, sizeof summary.idle);
     return summary;
 }
 
@@ -296,6 +297,8 @@ size_t syn_train_summary_json(const struct syn_train_summary *summary, char *tex
     }
     syn_json_text(&json, "weights_hash", hex);
     syn_json_flag(&json, "stopped", summary->stopped);
+    if (summary->idle[0])
+        syn_json_text(&json, "idle", summary->idle);
     syn_json_text(&json, "out", summary->out);
     return syn_json_end(&json);
 }

@@ -117,7 +117,7 @@ static struct syn_rates rates_of(const struct syn_run *run)
 {
     const struct syn_worker_options *worker = &run->options.worker;
     uint64_t place = syn_run_place(run);
-    uint64_t places = (uint64_t)((int64_t)run->steps + run->ahead);
+    uint64_t places = syn_run_length(run).steps;
     double epoch = (double)place / (double)run->steps_per_epoch;
     double lr = syn_train_lr(&run->options, place, places, (double)run->steps_per_epoch);
     if (strcmp(worker->momentum_form, "none") == 0)

@@ -27,6 +27,15 @@
 extern "C" {
 #endif
 
+/* What a method and a model bring by themselves. Settings that still have these values when a run
+ * begins follow its length: a warm-up is a tenth of the run at most, the density's four fifths. Set
+ * a field to 0 here to have the setting taken as it is. */
+struct syn_train_usual {
+    uint64_t warmup;       /* of worker.warmup */
+    double warmup_epochs;  /* of the learning rate */
+    double density_warmup; /* in epochs */
+};
+
 /* All that can be chosen. The first fields are the rows of train_options.def, of
  * syn_train_settings. */
 struct syn_train_options {
@@ -37,6 +46,7 @@ struct syn_train_options {
     struct syn_worker_options worker; /* syn_worker_settings; in it, syn_optimizer_settings and
                                         * syn_reducer_settings */
     struct syn_group_options group;   /* syn_group_settings */
+    struct syn_train_usual usual;     /* set with the defaults and the method */
     char advice[SYN_TEXT_BYTES];      /* algo auto: what it found, for settings.json; set by it */
 };
 
@@ -128,9 +138,10 @@ struct syn_train_summary {
     uint64_t staleness_max;
     uint64_t weights_hash; /* equal for equal weights */
     bool on_text;
-    bool is_first;            /* this was worker 0, which speaks for all */
-    bool stopped;             /* ended before its last step, because tell() said so */
-    char out[SYN_TEXT_BYTES]; /* the directory */
+    bool is_first;             /* this was worker 0, which speaks for all */
+    bool stopped;              /* ended before its last step, because tell() said so */
+    char out[SYN_TEXT_BYTES];  /* the directory */
+    char idle[SYN_TEXT_BYTES]; /* what of the method never began, in one line; empty: nothing */
 };
 
 /* Train, blocking until the end.

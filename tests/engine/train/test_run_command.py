@@ -130,6 +130,44 @@ class Run(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertIn("servers", done.stderr)
 
+    def settings(self):
+        with open(os.path.join(self.out, "settings.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_a_short_run_has_the_method_that_was_asked_for(self):
+        flags = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "6000", "--threads", "1",
+                 "--workers", "2", "--evaluate", "off", "--log-every", "1", "--out", self.out, "--overwrite"]
+        self.train(*flags, "--algo", "gtopk", "--steps", "10")
+        self.assertAlmostEqual(self.settings()["density_warmup"], 0.8 * 10 / 47)
+        with open(os.path.join(self.out, "metrics.jsonl"), encoding="utf-8") as file:
+            densities = [json.loads(line)["density"] for line in file]
+        self.assertGreater(densities[0], 0.2)
+        self.assertLess(densities[-1], 0.002)
+        summary = self.train(*flags, "--algo", "ssd-sgd", "--steps", "20")
+        self.assertEqual(self.settings()["warmup"], 2)
+        self.assertNotIn("idle", summary)
+
+    def test_a_method_that_never_begins_says_so_at_the_start_and_at_the_end(self):
+        flags = [*SMALL, "--workers", "2", "--algo", "ssd-sgd", "--warmup", "500", "--steps", "12", "--out", self.out]
+        done = call("train", *flags)
+        words = "ssd-sgd never begins to delay: its warm-up is 500 steps, the run 12 (--warmup)"
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count(f"syncopate: warning: {words}\n"), 1, done.stderr)
+        self.assertIn(f"\n{words}\n", done.stdout)
+        with open(os.path.join(self.out, "summary.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["idle"], words)
+
+    def test_a_finished_cycle_that_is_resumed_begins_a_new_one_with_a_warning(self):
+        flags = [*SMALL, "--lr-schedule", "one-cycle", "--log-every", "1", "--out", self.out]
+        self.train(*flags, "--epochs", "1")
+        done = call("train", "--resume", self.out, "--epochs", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("syncopate: warning: the learning rate had come to 0:"), 1, done.stderr)
+        with open(os.path.join(self.out, "metrics.jsonl"), encoding="utf-8") as file:
+            rates = [json.loads(line)["lr"] for line in file]
+        self.assertLess(rates[60], 0.05 * max(rates))
+        self.assertEqual(self.settings()["lr_from"], 1)
+
 
 if __name__ == "__main__":
     COMMAND = sys.argv.pop(1)

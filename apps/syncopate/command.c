@@ -145,6 +145,12 @@ enum syn_status refuse_lone_process(int argc, char **argv)
     return syn_group_check_alone();
 }
 
+void log_to_standard_error(void *unused, enum syn_log_level level, const char *text)
+{
+    (void)unused;
+    fprintf(stderr, "syncopate: %s%s\n", level == SYN_LOG_WARNING ? "warning: " : "", text);
+}
+
 int usage_error(const char *format, ...)
 {
     va_list arguments;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <syncopate/log.h>
 #include <syncopate/settings.h>
 #include <syncopate/status.h>
 
@@ -68,6 +69,9 @@ int exit_code(enum syn_status status);
 /* Refuse to be one of P processes that srun started without MPI, each of which would do the whole
  * by itself, unless --workers among the flags says that this is meant. */
 enum syn_status refuse_lone_process(int argc, char **argv);
+
+/* What the library has to say, one line each, on standard error. */
+void log_to_standard_error(void *unused, enum syn_log_level level, const char *text);
 
 /* Say what is wrong with the input, on one line, and return EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

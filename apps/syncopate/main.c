@@ -24,20 +24,13 @@ static const struct command *const commands[] = {
 #undef SYN_PART
 };
 
-static void to_standard_error(void *context, enum syn_log_level level, const char *text)
-{
-    (void)context;
-    const char *mark = level == SYN_LOG_ERROR ? "" : level == SYN_LOG_WARNING ? "warning: " : "";
-    fprintf(stderr, "syncopate: %s%s\n", mark, text);
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("syncopate %s\n", syn_version());
         return EXIT_GOOD;
     }
-    syn_log_to(to_standard_error, NULL, SYN_LOG_INFO);
+    syn_log_to(log_to_standard_error, NULL, SYN_LOG_INFO);
     return command_dispatch("syncopate", commands, sizeof commands / sizeof commands[0], argc - 1,
                             argv + 1);
 }

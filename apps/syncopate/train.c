@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <syncopate/engine/train.h>
 
@@ -26,8 +27,12 @@ static const struct syn_setting show_rows[] = {
 };
 static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
 
-/* The signal that asked for the end of the run; 0 for none. */
+/* The signal that asked for the end of the run, 0 for none, and when it came. Steps that are
+ * shorter than a moment are made to their end; mpirun kills those who have not ended after a
+ * second. */
 static atomic_int stop_signal;
+static atomic_llong stop_ns;
+#define MOMENT_NS 200000000LL
 
 static sigset_t stop_signals(void)
 {
@@ -38,14 +43,23 @@ static sigset_t stop_signals(void)
     return set;
 }
 
-/* The first Ctrl-C ends the run after its step, the second one at once. */
+static long long now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The first Ctrl-C ends the run with a checkpoint, the second one at once. */
 static void *wait_for_signal(void *unused)
 {
     sigset_t set = stop_signals();
     int number;
     (void)unused;
-    if (sigwait(&set, &number) == 0)
+    if (sigwait(&set, &number) == 0) {
+        atomic_store(&stop_ns, now_ns());
         atomic_store(&stop_signal, number);
+    }
     if (sigwait(&set, &number) == 0) {
         pthread_sigmask(SIG_UNBLOCK, &set, NULL);
         raise(number);
@@ -66,6 +80,24 @@ static void catch_signals(void)
         pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* so a signal ends the run at once */
     else
         pthread_detach(thread);
+}
+
+/* A run that ends because of a signal gives up a step by a failure that is none; what is said of it
+ * is told only if the run fails after all. Called with the log's lock held. */
+static char held_back[512];
+
+static void log_until_stopped(void *unused, enum syn_log_level level, const char *text)
+{
+    if (level == SYN_LOG_ERROR && atomic_load(&stop_signal) != 0)
+        snprintf(held_back, sizeof held_back, "%s", text);
+    else
+        log_to_standard_error(unused, level, text);
+}
+
+static bool stops(void *unused)
+{
+    (void)unused;
+    return atomic_load(&stop_signal) != 0 && now_ns() - atomic_load(&stop_ns) > MOMENT_NS;
 }
 
 static bool tell(void *context, const struct syn_train_progress *now)
@@ -101,8 +133,10 @@ static void print_words(const struct syn_train_summary *summary)
         printf("test perplexity %.2f", summary->test_perplexity);
     else if (!isnan(summary->test_accuracy))
         printf("test accuracy %.2f %%", 100 * summary->test_accuracy);
-    else
+    else if (!isnan(summary->train_loss))
         printf("loss %.4f", summary->train_loss);
+    else
+        printf("nothing learned");
     printf(" after %.4g epochs (%llu steps), %.1f s, %.0f %s/s; see %s\n", summary->epochs,
            (unsigned long long)summary->steps, summary->seconds, summary->examples_per_s, unit,
            summary->out);
@@ -201,11 +235,15 @@ static int run(const struct command *self, int argc, char **argv)
     snprintf(title, sizeof title, "%s on %s", options.model, options.data.data);
     catch_signals();
     progress_begin(&bar, title, 0);
-    const struct syn_train_watch watch = {tell, &bar};
+    const struct syn_train_watch watch = {tell, &bar, stops};
+    syn_log_to(log_until_stopped, NULL, SYN_LOG_INFO);
     status = refuse_lone_process(argc, argv);
     if (status == SYN_OK)
         status = syn_train(&options, &watch, &summary);
+    syn_log_to(log_to_standard_error, NULL, SYN_LOG_INFO);
     progress_end(&bar);
+    if (status != SYN_OK && held_back[0])
+        log_to_standard_error(NULL, SYN_LOG_ERROR, held_back);
     if (status != SYN_OK)
         return exit_code(status);
     if (show.json && summary.is_first)

@@ -320,6 +320,8 @@ enum syn_status plan_run(struct plan *plan, struct call *call, size_t begin, siz
         struct kernel *kernel = &plan->kernels[i];
         void *at[MOST_PLACES];
         bool is_gradient = false;
+        if (call->stop && call->stop->stops(call->stop->context))
+            return SYN_STOPPED;
         for (size_t k = 0; k < kernel->place_count; k++) {
             at[k] = address(plan, call, kernel->places[k]);
             is_gradient |= kernel->places[k].region == REGION_GRADIENT;

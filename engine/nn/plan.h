@@ -39,7 +39,8 @@ struct call {
     size_t threads;
     uint64_t seed;
     uint64_t step;
-    float scale; /* of the loss gradient */
+    float scale;                      /* of the loss gradient */
+    const struct syn_stop_hook *stop; /* may be NULL */
     struct softmax_sums sums;
 };
 

@@ -70,6 +70,7 @@ static struct call prepare(struct syn_model *model, const float *weights,
                         .threads = model->options.threads,
                         .seed = model->options.seed,
                         .step = examples->step,
+                        .stop = examples->stop,
                         .scale = *counted ? 1.0f / (float)*counted : 0.0f};
     call.base[REGION_ARENA] = model->arena;
     call.base[REGION_WEIGHTS] = (void *)weights;

@@ -48,19 +48,19 @@ static enum syn_status judge_share(struct syn_run *run, struct syn_meter *meter)
 {
     uint64_t batches = syn_loader_batches(run->judging);
     syn_model_restart(run->model, SYN_CARRY_EVALUATION);
+    run->told_count = 0;
     for (uint64_t i = 0; i < batches; i++) {
         struct syn_batch batch;
         struct syn_step_record record = {0};
         syn_loader_next(run->judging, &batch);
         struct syn_examples examples = syn_feed_examples(&batch, run->step);
+        examples.stop = run->stop.stops ? &run->stop : NULL;
         if (batch.count > 0)
             SYN_TRY(syn_model_evaluate(run->model, run->global, &examples, &record.result));
         syn_meter_add(meter, &record);
         syn_run_tell(run, (double)(i + 1) / (double)batches);
-        if (run->wants_stop && run->options.workers == 1) {
-            run->stopped = true;
-            return SYN_OK;
-        }
+        if (run->wants_stop)
+            return SYN_STOPPED;
     }
     return SYN_OK;
 }
@@ -72,13 +72,18 @@ enum syn_status syn_run_judge(struct syn_run *run)
     SYN_TRY(average_statistics(run));
     enum syn_status status = judge_share(run, &own.meter);
     restore_statistics(run);
-    SYN_TRY(status);
-    if (run->stopped)
-        return SYN_OK;
+    if (status != SYN_STOPPED)
+        SYN_TRY(status);
+    own.is_good = status == SYN_OK;
     SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
     struct syn_meter all = run->reports[0].meter;
-    for (size_t w = 1; w < run->options.workers; w++)
-        syn_meter_join(&all, &run->reports[w].meter);
+    for (size_t w = 0; w < run->options.workers; w++) {
+        if (w > 0)
+            syn_meter_join(&all, &run->reports[w].meter);
+        run->stopped = run->stopped || run->reports[w].is_good == 0;
+    }
+    if (run->stopped) /* somebody was told to, and has not seen all of its share */
+        return SYN_OK;
     SYN_TRY(check_loss(run, syn_meter_loss(&all)));
     run->judged = all;
     run->judged_step = run->step;

@@ -83,6 +83,7 @@ static enum syn_status allocate(struct syn_run *run)
     SYN_TRY(syn_engine_allocate(run->params, sizeof *run->gradient, &run->gradient));
     SYN_TRY(syn_engine_allocate((1 + workers) * statistics, sizeof(float), &run->statistics));
     SYN_TRY(syn_engine_allocate(workers, sizeof *run->wishes, &run->wishes));
+    SYN_TRY(syn_run_allocate_undo(run));
     return syn_engine_allocate(workers, sizeof *run->reports, &run->reports);
 }
 
@@ -228,6 +229,8 @@ void syn_run_close(struct syn_run *run)
     free(run->statistics);
     free(run->reports);
     free(run->wishes);
+    free(run->undo);
+    free(run->told);
     syn_loader_close(run->judging);
     syn_loader_close(run->learning);
     syn_model_free(run->model);

@@ -18,7 +18,12 @@ struct syn_run {
     size_t rank;
     uint64_t threads;             /* that this worker computes on */
     char *hosts;                  /* on what all do, as settings.json tells it */
-    struct syn_train_watch watch; /* tell may be NULL */
+    struct syn_train_watch watch; /* worker 0's; the others have stops alone */
+    struct syn_stop_hook stop;    /* for the model; stops is NULL if no step is to be given up */
+    bool *told;                   /* [tensors] handed over during this backward pass */
+    size_t told_count;
+    int64_t step_ns; /* when this step began */
+    float *undo;     /* what a step changes of the model before it is complete */
     struct syn_data *data;
     struct syn_model *model;
     struct syn_loader *learning;
@@ -57,6 +62,9 @@ struct syn_run {
     bool is_lost;             /* the last weights could not be saved */
     bool wants_stop;          /* the watcher has said so */
     bool stopped;             /* all workers know */
+    bool was_cut;             /* this worker gave a step up */
+    bool wants_save;          /* a checkpoint is due by the clock; all workers know */
+    int64_t saved_ns;         /* when the last one was written, or the run began */
     struct syn_wish *wishes;  /* [workers] room to hear who wants to stop */
     bool is_asking;           /* the answers are under way */
     uint64_t ask_at;          /* the step at which they ask each other again */
@@ -75,6 +83,9 @@ struct syn_report {
 /* What they tell each other in passing. */
 struct syn_wish {
     uint64_t wants_stop;
+    uint64_t wants_save; /* worker 0's counts */
+    uint64_t was_cut;
+    uint64_t step;
     int64_t asked_ns; /* since the last time */
 };
 
@@ -101,6 +112,29 @@ enum syn_status syn_run_join(struct syn_run *run);
 
 /* One batch, its gradient, the next weights. Collective, unless nothing is exchanged. */
 enum syn_status syn_run_step(struct syn_run *run);
+
+/* Whether a step that is given up can be undone on all workers: peers that wait for each other's
+ * gradients are told by one that is not a number that it did not happen. With a delay, or with
+ * servers, that would cost more than the step. */
+bool syn_run_can_undo(const struct syn_run *run);
+
+/* Let the watcher end a step in its middle, if it wants to be able to. */
+void syn_run_arm(struct syn_run *run);
+
+/* Room for, and a copy of, what a step changes of the model before it is complete; put it back if
+ * the step is given up. The copy is made only if steps can be. */
+enum syn_status syn_run_allocate_undo(struct syn_run *run);
+void syn_run_remember(struct syn_run *run);
+void syn_run_undo(struct syn_run *run);
+
+/* After a step that failed because of numbers: whether a worker gave it up, and if so, stop before
+ * it. Collective; otherwise fails as the step did. */
+enum syn_status syn_run_hear_of_cut(struct syn_run *run);
+
+/* Hear from the others now and then who wants to stop, and whether a checkpoint is due by the
+ * clock. Collective.
+ *   meets  the workers meet after this step anyway */
+enum syn_status syn_run_ask_to_stop(struct syn_run *run, bool meets);
 
 /* Go through the test part with the global weights, each worker its share, and append a line to
  * metrics.jsonl. Collective. */

@@ -19,15 +19,27 @@ struct team {
     enum syn_status status; /* of worker 0, which hears of every failure */
 };
 
+/* What the others than worker 0 get of the watcher. */
+static struct syn_train_watch stops_of(const struct syn_train_watch *watch)
+{
+    struct syn_train_watch others = {0};
+    if (watch) {
+        others.stops = watch->stops;
+        others.context = watch->context;
+    }
+    return others;
+}
+
 static void train_as(void *context, size_t member)
 {
     struct team *team = context;
     struct syn_run *run;
     struct syn_train_summary unread;
+    struct syn_train_watch others = stops_of(team->watch);
     if (member == 0)
         team->status = syn_train_go(team->first, team->watch, team->summary);
     else if (syn_train_prepare(team->options, team->groups[member], &run) == SYN_OK)
-        syn_train_go(run, NULL, &unread);
+        syn_train_go(run, &others, &unread);
 }
 
 static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint64_t servers)
@@ -78,6 +90,7 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
         return status;
     struct syn_train_options own = *options;
     bool is_first = syn_group_rank(group) == 0;
+    struct syn_train_watch others = stops_of(watch);
     struct syn_run *run;
     own.workers = syn_group_size(group); /* whatever was typed: under a launcher its ranks count */
     status = syn_train_compare(&own, group);
@@ -87,7 +100,7 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
     if (status == SYN_OK)
         status = syn_train_prepare(&own, group, &run);
     if (status == SYN_OK)
-        status = syn_train_go(run, is_first ? watch : NULL, summary);
+        status = syn_train_go(run, is_first ? watch : &others, summary);
     syn_group_close(group);
     return status;
 }

@@ -14,8 +14,6 @@
 #include "engine/train/talk.h"
 #include "engine/train/team.h"
 
-#define ASK_EVERY_NS 2e8
-
 /* When a checkpoint is written. */
 enum moment { AT_START, IN_BETWEEN, AT_END };
 
@@ -39,6 +37,8 @@ static enum syn_status tell_ready(void *context, size_t tensor)
 {
     struct syn_run *run = context;
     int64_t began = syn_engine_clock_ns();
+    run->told[tensor] = true;
+    run->told_count++;
     enum syn_status status = syn_worker_ready(run->update.worker, tensor);
     run->handed_ns += syn_engine_clock_ns() - began;
     return status;
@@ -49,6 +49,7 @@ static enum syn_status differentiate(struct syn_run *run, const struct syn_examp
 {
     struct syn_ready_hook hook = {tell_ready, run};
     run->handed_ns = 0;
+    run->told_count = 0;
     if (examples->count == 0) { /* a share that ends earlier than the others' */
         memset(run->gradient, 0, run->params * sizeof *run->gradient);
         return SYN_OK;
@@ -56,6 +57,7 @@ static enum syn_status differentiate(struct syn_run *run, const struct syn_examp
     if (!run->update.starts_early)
         return syn_model_step(run->model, run->weights, examples, NULL, run->gradient, result);
     int64_t began = syn_engine_clock_ns();
+    memset(run->told, 0, syn_layout_count(syn_model_layout(run->model)) * sizeof *run->told);
     SYN_TRY(syn_worker_start(run->update.worker, run->gradient, rates));
     run->handed_ns = syn_engine_clock_ns() - began;
     return syn_model_step(run->model, run->weights, examples, &hook, run->gradient, result);
@@ -81,6 +83,7 @@ static enum syn_status compute_one(struct syn_run *run, const struct syn_rates *
     syn_loader_next(run->learning, &batch);
     int64_t began = syn_engine_clock_ns();
     struct syn_examples examples = syn_feed_examples(&batch, number);
+    examples.stop = run->stop.stops ? &run->stop : NULL;
     if (batch.index == 0)
         syn_model_restart(run->model, SYN_CARRY_TRAINING);
     SYN_TRY(differentiate(run, &examples, rates, &result));
@@ -128,80 +131,69 @@ static struct syn_rates rates_of(const struct syn_run *run)
                               .density = syn_train_density(&run->options, epoch)};
 }
 
+/* What a worker that is to end at once hands over instead of the gradient that it gave up: what
+ * tells the others that this step does not happen, or nothing. Tensors that are handed over
+ * already are the library's. */
+static enum syn_status give_up(struct syn_run *run)
+{
+    const struct syn_layout *layout = syn_model_layout(run->model);
+    float nothing = syn_run_can_undo(run) ? NAN : 0;
+    run->was_cut = true;
+    syn_run_undo(run);
+    for (size_t t = 0; t < syn_layout_count(layout); t++) {
+        struct syn_tensor tensor = syn_layout_tensor(layout, t);
+        if (run->update.starts_early && run->told[t])
+            continue;
+        for (size_t i = 0; i < tensor.count; i++)
+            run->gradient[tensor.offset + i] = nothing;
+        if (run->update.starts_early)
+            SYN_TRY(tell_ready(run, t));
+    }
+    return SYN_OK;
+}
+
 enum syn_status syn_run_step(struct syn_run *run)
 {
     struct syn_step_record record = {0};
     struct syn_rates rates = rates_of(run);
     record.lr = rates.lr;
-    SYN_TRY(compute(run, &rates, &record));
+    syn_run_remember(run);
+    enum syn_status status = compute(run, &rates, &record);
+    if (status == SYN_STOPPED) {
+        SYN_TRY(give_up(run));
+        if (syn_train_is_async(&run->options))
+            return SYN_OK; /* nobody waits for it */
+    } else if (status != SYN_OK) {
+        return status;
+    }
     int64_t began = syn_engine_clock_ns();
-    record.gradient_norm = syn_gradient_norm(run->gradient, run->params);
+    record.gradient_norm = run->was_cut ? 0 : syn_gradient_norm(run->gradient, run->params);
     if (!isfinite(record.result.loss) || !isfinite(record.gradient_norm))
         return refuse_nonfinite(run, &record); /* the others are told why this worker leaves */
-    SYN_TRY(syn_update_step(&run->update, &rates, run->gradient, run->weights));
+    status = syn_update_step(&run->update, &rates, run->gradient, run->weights);
+    if (status == SYN_NONFINITE && run->stop.stops)
+        return syn_run_hear_of_cut(run);
+    SYN_TRY(status);
     record.update_ns = syn_engine_clock_ns() - began + run->handed_ns;
     syn_meter_add(&run->lately, &record);
     run->step++;
     return SYN_OK;
 }
 
-/* Ask everyone whether they want to stop. The question travels behind the exchange under way and is
- * answered when that is over: to wait for it here would undo what a delay is for. */
-static enum syn_status ask(struct syn_run *run)
-{
-    int64_t now = syn_engine_clock_ns();
-    struct syn_wish own = {.wants_stop = run->wants_stop, .asked_ns = now - run->asked_ns};
-    SYN_TRY(syn_worker_tell(run->update.worker, &own, sizeof own, run->wishes));
-    run->asked_ns = now;
-    run->ask_at = run->step;
-    run->is_asking = true;
-    return SYN_OK;
-}
-
-/* Often enough for whoever presses Ctrl-C, and too seldom to cost anything. All workers must ask at
- * the same steps, so the first one's clock counts. */
-static enum syn_status hear(struct syn_run *run)
-{
-    run->is_asking = false;
-    SYN_TRY(syn_worker_hear(run->update.worker));
-    double step_ns = (double)run->wishes[0].asked_ns / (double)(run->ask_at - run->asked_at);
-    double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
-    run->stopped = run->wishes[0].wants_stop != 0;
-    run->asked_at = run->ask_at;
-    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
-    return SYN_OK;
-}
-
-static bool is_due(const struct syn_run *run, uint64_t every)
-{
-    return run->step == run->steps || run->step % every == 0;
-}
-
-/* Asynchronous workers are not to wait for one another; so they ask when they meet anyway. */
-static enum syn_status ask_to_stop(struct syn_run *run)
-{
-    bool is_async = syn_train_is_async(&run->options);
-    if (run->options.workers == 1) {
-        run->stopped = run->wants_stop;
-        return SYN_OK;
-    }
-    if (run->is_asking)
-        return hear(run);
-    if (is_async ? !is_due(run, run->options.log_every) : run->step < run->ask_at)
-        return SYN_OK;
-    SYN_TRY(ask(run));
-    return is_async ? hear(run) : SYN_OK;
-}
-
 /* An evaluation may be due after every epoch, which steps count only as long as the number of
  * workers stays. */
-static enum syn_status judge_if_due(struct syn_run *run)
+static bool is_judging_due(const struct syn_run *run)
 {
     uint64_t every = run->options.eval_every;
     bool ends_epoch = syn_run_place(run) % run->steps_per_epoch == 0;
     bool due = run->step == run->steps || (every ? run->step % every == 0 : ends_epoch);
     bool done = run->judged_step == run->step || run->step == 0;
-    return run->judging && due && !done && !run->stopped ? syn_run_judge(run) : SYN_OK;
+    return run->judging && due && !done;
+}
+
+static enum syn_status judge_if_due(struct syn_run *run)
+{
+    return is_judging_due(run) && !run->stopped ? syn_run_judge(run) : SYN_OK;
 }
 
 /* A checkpoint that cannot be had: at the start the run is refused, in its middle it goes on, at
@@ -212,6 +204,8 @@ static enum syn_status save(struct syn_run *run, enum moment moment)
     if (run->options.no_exchange) /* nothing that anybody would go on from */
         return SYN_OK;
     SYN_TRY(syn_checkpoint_write(run, &written));
+    run->wants_save = false;
+    run->saved_ns = syn_engine_clock_ns();
     if (written)
         return SYN_OK;
     run->is_lost = moment == AT_END;
@@ -226,25 +220,47 @@ static enum syn_status save(struct syn_run *run, enum moment moment)
     return SYN_OK;
 }
 
+static bool is_due(const struct syn_run *run, uint64_t every)
+{
+    return run->step == run->steps || (every > 0 && run->step % every == 0);
+}
+
+static bool is_saving_due(const struct syn_run *run)
+{
+    return run->options.checkpoint_every > 0 && run->step % run->options.checkpoint_every == 0;
+}
+
+/* What is due between two steps. All workers do the same here, in the same order; asynchronous
+ * ones, who are at other steps meanwhile, ask first of all, so that one that gave a step up can
+ * join them. */
+static enum syn_status do_what_is_due(struct syn_run *run)
+{
+    bool is_logging_due = is_due(run, run->options.log_every);
+    bool meets = is_logging_due || is_saving_due(run) || is_judging_due(run);
+    SYN_TRY(syn_run_ask_to_stop(run, meets));
+    if (is_logging_due || run->stopped) {
+        SYN_TRY(syn_run_agree(run));
+        if (run->lately.steps > 0)
+            syn_run_log(run);
+    }
+    SYN_TRY(judge_if_due(run));
+    if ((is_saving_due(run) || run->wants_save) && !run->stopped)
+        SYN_TRY(save(run, IN_BETWEEN));
+    return SYN_OK;
+}
+
 static enum syn_status loop(struct syn_run *run)
 {
-    const struct syn_train_options *options = &run->options;
-    if (options->checkpoint_every > 0)
+    if (run->options.checkpoint_every > 0)
         SYN_TRY(save(run, AT_START));
     SYN_TRY(judge_if_due(run)); /* if the run was stopped before it had been done */
     run->asked_ns = syn_engine_clock_ns();
+    run->saved_ns = run->asked_ns;
     run->asked_at = run->step;
     while (run->step < run->steps && !run->stopped) {
         SYN_TRY(syn_run_step(run));
         syn_run_tell(run, -1);
-        SYN_TRY(ask_to_stop(run));
-        if (is_due(run, options->log_every) || run->stopped) {
-            SYN_TRY(syn_run_agree(run));
-            syn_run_log(run);
-        }
-        SYN_TRY(judge_if_due(run));
-        if (options->checkpoint_every > 0 && run->step % options->checkpoint_every == 0)
-            SYN_TRY(save(run, IN_BETWEEN));
+        SYN_TRY(do_what_is_due(run));
     }
     if (run->is_asking)
         SYN_TRY(syn_worker_hear(run->update.worker)); /* too late to count */
@@ -307,6 +323,7 @@ enum syn_status syn_train_go(struct syn_run *run, const struct syn_train_watch *
 {
     if (watch)
         run->watch = *watch;
+    syn_run_arm(run);
     bool serves = syn_run_serves(run);
     enum syn_status status = syn_run_choose(run);
     if (status == SYN_OK)

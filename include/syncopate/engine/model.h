@@ -92,6 +92,13 @@ struct syn_input syn_model_input(const struct syn_model *model);
  * anew as well. */
 void syn_model_initialise(struct syn_model *model, uint64_t seed, float *weights);
 
+/* Asked before every kernel whether to leave at once: the call then ends with SYN_STOPPED, having
+ * written a part of what it writes. */
+struct syn_stop_hook {
+    bool (*stops)(void *context);
+    void *context;
+};
+
 /* Examples to learn from or to be judged on; lent for the call. */
 struct syn_examples {
     size_t count;          /* 1 .. options.batch */
@@ -99,6 +106,7 @@ struct syn_examples {
     const int32_t *tokens; /* [count][time], each in 0 .. vocabulary-1, for language models */
     const int32_t *labels; /* [count] or [count][time]; a negative one does not count */
     uint64_t step;         /* dropout draws from it: same seed and step, same masks */
+    const struct syn_stop_hook *stop; /* may be NULL */
 };
 
 /* Told during the backward pass that the gradient of tensor number tensor (of the layout) is final,

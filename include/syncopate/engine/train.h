@@ -106,9 +106,14 @@ struct syn_train_progress {
  * here. */
 typedef bool syn_train_tell(void *context, const struct syn_train_progress *progress);
 
+/* Whether to end at once, in the middle of a step too: the step that is being computed is given up.
+ * Asked very often, on the threads of all workers. */
+typedef bool syn_train_stops(void *context);
+
 struct syn_train_watch {
-    syn_train_tell *tell;
+    syn_train_tell *tell; /* may be NULL */
     void *context;
+    syn_train_stops *stops; /* may be NULL: no step is given up */
 };
 
 /* What came of a run. */
@@ -147,7 +152,7 @@ struct syn_train_summary {
 /* Train, blocking until the end.
  *   options  contradictory settings, a model that does not fit the data, an unusable directory,
  *            settings that contradict the run to resume: SYN_INVALID before anything is written
- *   watch    may be NULL; called on this thread
+ *   watch    may be NULL; tell is called on this thread
  *   summary  written on success, and a run that was told to stop is a success
  * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor; earlier
  * checkpoints stay. One that cannot be written is logged as a warning, and training goes on; if it

@@ -196,7 +196,7 @@ static void training_goes_on_while_no_checkpoint_can_be_written(void **state)
     struct spoiler spoiler = {options.out, 5, 22};
     options.workers = 2;
     options.checkpoint_every = 4;
-    const struct syn_train_watch watch = {spoil, &spoiler};
+    const struct syn_train_watch watch = {.tell = spoil, .context = &spoiler};
     assert_ok(syn_train(&options, &watch, &summary));
     assert_int_equal(summary.steps, 30);
     check_archive(runs_path("spoiled/kept/step-4/worker-1.syn"));
@@ -212,7 +212,7 @@ static void a_run_whose_last_weights_cannot_be_saved_fails(void **state)
         struct spoiler spoiler = {options.out, 5, 0};
         options.workers = workers;
         options.checkpoint_every = 4;
-        const struct syn_train_watch watch = {spoil, &spoiler};
+        const struct syn_train_watch watch = {.tell = spoil, .context = &spoiler};
         assert_status(SYN_IO, syn_train(&options, &watch, &summary));
         if (!strstr(syn_error_text(), "could not be saved in"))
             fail_msg("%d workers: \"%s\"", (int)workers, syn_error_text());

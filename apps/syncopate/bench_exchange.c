@@ -50,7 +50,7 @@ static enum syn_status run_under_mpi(const struct bench_flags *flags)
     if (worker.status == SYN_OK && syn_group_rank(worker.group) == 0)
         print(&worker);
     syn_group_close(worker.group);
-    return worker.status;
+    return worker.status == SYN_MISMATCH ? SYN_INVALID : worker.status; /* flags that differ */
 }
 
 /* The first failure among the workers. A thread that does not start is one whom the others find

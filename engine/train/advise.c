@@ -91,7 +91,8 @@ static void advise_as(void *context, size_t member)
     struct adviser *adviser = (struct adviser *)context + member;
     adviser->status = syn_train_compare(adviser->options, adviser->group);
     if (adviser->status == SYN_OK)
-        adviser->status = syn_run_open(adviser->options, adviser->group, &adviser->run);
+        adviser->status = syn_run_meet(
+            adviser->group, syn_run_open(adviser->options, adviser->group, &adviser->run));
     if (adviser->status == SYN_OK)
         adviser->status = syn_run_compare(&adviser->run);
     if (adviser->status == SYN_OK)

@@ -58,6 +58,32 @@ enum syn_status syn_train_compare(const struct syn_train_options *options, struc
     return compare(group, &lines);
 }
 
+/* Bad input is found by each rank for itself. Whoever left at once would make the others fail
+ * because of it, instead of what they were about to find too; so all tell first, and end alike. */
+static bool is_told(enum syn_status status)
+{
+    return status == SYN_OK || status == SYN_INVALID || status == SYN_UNSUPPORTED ||
+           status == SYN_FORMAT;
+}
+
+static void add_finding(struct lines *lines, enum syn_status status)
+{
+    char text[256];
+    snprintf(text, sizeof text, "input %s", status == SYN_OK ? "good" : syn_error_text());
+    text[strcspn(text, "\n")] = '\0';
+    lines->length += (size_t)snprintf(lines->text, sizeof lines->text, "%s\n", text);
+}
+
+enum syn_status syn_run_meet(struct syn_group *group, enum syn_status status)
+{
+    struct lines lines = {.length = 0};
+    if (is_one_process(group) || !is_told(status))
+        return status;
+    add_finding(&lines, status);
+    enum syn_status compared = compare(group, &lines);
+    return status == SYN_OK ? compared : status;
+}
+
 enum syn_status syn_run_compare(const struct syn_run *run)
 {
     struct lines lines = {.length = 0};

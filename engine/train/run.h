@@ -94,6 +94,10 @@ struct syn_wish {
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run);
 
+/* See that no member has found bad input. Collective, unless something else went wrong.
+ *   status  what this one has found, its cause in syn_error_text(); returned if it is not SYN_OK */
+enum syn_status syn_run_meet(struct syn_group *group, enum syn_status status);
+
 /* See that all members read the same data and build the same model. Collective.
  * A difference: SYN_INVALID on all, with both values. */
 enum syn_status syn_run_compare(const struct syn_run *run);

@@ -303,11 +303,11 @@ enum syn_status syn_train_prepare(const struct syn_train_options *options, struc
     struct syn_run *made = calloc(1, sizeof *made);
     if (!made)
         return syn_report(SYN_MEMORY, "cannot allocate a run");
-    enum syn_status status = syn_run_open(options, group, made);
+    enum syn_status status = syn_run_meet(group, syn_run_open(options, group, made));
     if (status == SYN_OK)
         status = syn_run_compare(made);
     if (status == SYN_OK)
-        status = syn_run_prepare(made);
+        status = syn_run_meet(group, syn_run_prepare(made));
     if (status != SYN_OK) {
         syn_group_leave(group, status, syn_error_text());
         syn_run_close(made);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "exchange/accord.h"
 #include "exchange/exchange.h"
 #include "inspect/median.h"
 #include "inspect/sample.h"
@@ -161,13 +162,23 @@ static enum syn_status measure(struct bench *bench, size_t repeats)
     return SYN_OK;
 }
 
+/* See that all workers measure the same. */
+static enum syn_status agree(struct syn_group *group, const struct syn_reducer_options *options,
+                             size_t size, size_t repeats)
+{
+    struct syn_accord accord;
+    syn_accord_begin(&accord);
+    syn_accord_add(&accord, "n %zu\nrepeats %zu\n", size, repeats);
+    syn_accord_add_settings(&accord, &syn_reducer_settings, options);
+    return syn_accord_reach(&accord, group, group->workers);
+}
+
 enum syn_status syn_measure_exchange(struct syn_group *group,
-                                     const struct syn_reducer_options *asked, size_t size,
+                                     const struct syn_reducer_options *options, size_t size,
                                      size_t repeats, struct syn_exchange_measure *result)
 {
-    struct syn_reducer_options resolved = *asked;
-    const struct syn_reducer_options *options = &resolved;
-    SYN_TRY(syn_reducer_check(asked));
+    struct syn_reducer_options resolved = *options;
+    SYN_TRY(syn_reducer_check(options));
     SYN_TRY(syn_reducer_resolve(&resolved));
     if (size == 0 || size > UINT32_MAX || repeats == 0)
         return syn_fail(SYN_INVALID, "nothing to measure: %zu floats, %zu repeats", size, repeats);
@@ -178,9 +189,10 @@ enum syn_status syn_measure_exchange(struct syn_group *group,
                   .limit = syn_select_share(options->density, size),
                   .values = syn_value_find(options->values),
                   .indices = syn_index_find(options->indices),
-                  .putback = syn_reducer_putback(options),
+                  .putback = syn_reducer_putback(&resolved),
                   .keep = options->keep},
     };
+    SYN_TRY(agree(group, &resolved, size, repeats));
     enum syn_status status = open_bench(&bench, options, repeats);
     if (status == SYN_OK)
         status = measure(&bench, repeats);

@@ -119,6 +119,16 @@ static void nothing_is_not_measured(void **state)
     assert_int_equal(stage.status[0], SYN_INVALID);
 }
 
+static void a_residual_that_is_left_open_is_resolved_first(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("ssgd");
+    stage.options.residual = "auto";
+    stage.options.values = "f16";
+    team_run(2, 60000, measure, &stage);
+    assert_int_equal(stage.status[0], SYN_OK);
+}
+
 static void codes_are_measured_with_their_entropy(void **state)
 {
     (void)state;
@@ -193,6 +203,7 @@ int main(void)
         cmocka_unit_test(split_sends_two_messages_of_evenly_shared_lists),
         cmocka_unit_test(halves_halve_the_bytes_of_theory_too),
         cmocka_unit_test(nothing_is_not_measured),
+        cmocka_unit_test(a_residual_that_is_left_open_is_resolved_first),
         cmocka_unit_test(codes_are_measured_with_their_entropy),
         cmocka_unit_test(as_many_are_picked_as_the_density_says),
     };

@@ -1,5 +1,6 @@
 /* A locale that writes decimal commas, German's. Where it is not installed it is made, from the
- * sources that Debian's package "locales" has: the test must not depend on what a machine speaks. */
+ * sources that Debian's package "locales" has: the test must not depend on what a machine
+ * speaks. */
 #ifndef SYN_TEST_COMMA_H
 #define SYN_TEST_COMMA_H
 

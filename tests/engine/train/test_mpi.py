@@ -92,6 +92,16 @@ class Mpi(unittest.TestCase):
             self.assertEqual(said, f'syncopate: {flag} is "{usual}" on worker 0, but "{odd}" on worker 1; '
                                    "expected the same on all")
 
+    def test_bad_input_that_only_a_run_finds_ends_all_ranks_with_the_same_code(self):
+        os.mkdir(self.out)
+        with open(os.path.join(self.out, "metrics.jsonl"), "w", encoding="utf-8") as file:
+            file.write("{}\n")
+        for flags in (["--synthetic-height", "5"], ["--batch", "999"], []):  # the last: a run is there already
+            command = [*LAUNCH, "-n", "3", "sh", "-c", '"$0" "$@"; echo "ended with $?"', COMMAND, "train", *SMALL,
+                       *flags, "--out", self.out]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+            self.assertEqual(done.stdout.count("ended with 2"), 3, (flags, done.stdout, done.stderr))
+
     def test_ranks_may_have_threads_and_directories_of_their_own(self):
         command = [COMMAND, "train", *SMALL]
         done = subprocess.run([*LAUNCH, "-n", "1", *command, "--out", self.out, ":", "-n", "1", *command, "--threads",

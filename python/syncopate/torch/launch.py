@@ -28,6 +28,10 @@ def init() -> tuple[int, int]:
         return dist.get_rank(), dist.get_world_size()
     rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
     workers = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1))
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
+    if workers == 1 and tasks != "1" and "OMPI_COMM_WORLD_SIZE" not in os.environ:
+        raise OptionError(f"srun started {tasks} processes that cannot find each other; have srun start torchrun "
+                          "(examples/cluster/torchrun.sbatch), or unset SLURM_STEP_NUM_TASKS if each is to train by itself")
     _initialise(init_method=_meeting_point(workers), rank=rank, world_size=workers)
     return rank, workers
 

@@ -68,22 +68,22 @@ class Slurm(unittest.TestCase):
             with open(f"{self.out}-{task}/summary.json", encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["workers"], 1)
 
-    def batch(self, script):
-        """Run a batch script with two tasks to its end."""
-        path = os.path.join(self.home.name, "job")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("#!/bin/sh\n" + script)
-        try:
-            self.run_words("sbatch", "--wait", "-n", "2", "-o", path + ".log", path)
-        finally:
-            with open(path + ".log", encoding="utf-8") as file:
-                self.said = file.read()
+    def batch(self, name, *words, **more):
+        """Run a batch script of the examples to its end, on one node and with two tasks."""
+        log = os.path.join(self.home.name, "log")
+        how = ["--wait", "-N", "1", "--ntasks-per-node", more.pop("tasks", "2"), "--cpus-per-task", "1", "-o", log]
+        done = subprocess.run(["sbatch", *how, os.path.join(ROOT, "examples", "cluster", name), *words], check=False,
+                              capture_output=True, text=True, timeout=200, env={**os.environ, **more}, cwd=self.home.name)
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual(done.returncode, 0, done.stderr + file.read())
 
     def test_batch_scripts_start_ranks_by_srun_and_by_mpirun(self):
-        for launch in ("srun --mpi=pmix", f"{MPIRUN} --bind-to none"):
-            self.batch(f"{launch} {COMMAND} {' '.join(SMALL)} --out {self.out} --overwrite\n")
+        folder = os.path.dirname(MPIRUN)
+        for name in ("srun", "mpirun"):
+            self.batch(f"{name}.sbatch", *SMALL[1:], "--out", self.out, "--overwrite", SYNCOPATE=COMMAND,
+                       PATH=f"{folder}:{os.environ['PATH']}")
             with open(f"{self.out}/summary.json", encoding="utf-8") as file:
-                self.assertEqual(json.load(file)["workers"], 2, self.said)
+                self.assertEqual(json.load(file)["workers"], 2, name)
 
     def test_torchrun_under_srun_joins_its_workers(self):
         if not LIBRARY or subprocess.run(["/usr/bin/python3", "-c", "import torch"], check=False,
@@ -92,10 +92,9 @@ class Slurm(unittest.TestCase):
         job = os.path.join(self.home.name, "job.py")
         with open(job, "w", encoding="utf-8") as file:
             file.write(JOB)
-        torchrun = ("exec /usr/bin/python3 -m torch.distributed.run -r 1 -t 1 --nnodes 2 --node_rank $SLURM_PROCID "
-                    f"--nproc_per_node 1 --master_addr 127.0.0.1 --master_port {20000 + os.getpid() % 20000} {job}")
-        self.run_words("srun", "-n", "2", "sh", "-c", torchrun, SYNCOPATE_LIBRARY=LIBRARY, OMP_NUM_THREADS="1",
-                              PYTHONPATH=os.path.join(ROOT, "python"), PYTHONDONTWRITEBYTECODE="1")
+        self.batch("torchrun.sbatch", job, tasks="1", WORKERS_PER_NODE="2", PYTHON="/usr/bin/python3",
+                   MASTER_ADDR="127.0.0.1", MASTER_PORT=str(20000 + os.getpid() % 20000), SYNCOPATE_LIBRARY=LIBRARY,
+                   OMP_NUM_THREADS="1", PYTHONPATH=os.path.join(ROOT, "python"), PYTHONDONTWRITEBYTECODE="1")
         told = []
         for rank in range(2):
             with open(os.path.join(self.home.name, f"told-{rank}"), encoding="utf-8") as file:

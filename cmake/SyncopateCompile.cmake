@@ -3,7 +3,9 @@
 function(syncopate_compile target)
     target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-        $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> -ffp-contract=off -fno-math-errno)
+        $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+        $<$<C_COMPILER_ID:Clang>:-Wenum-float-conversion> # in -Wextra from clang 19 on
+        -ffp-contract=off -fno-math-errno)
     if(SYNCOPATE_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()

@@ -63,7 +63,7 @@ static double gradient_at(const struct rows *rows, const float *w, float *gradie
         passed_on = rows->next[i] * error;
     }
     gradient[WEIGHTS - 1] = passed_on;
-    return loss / (2.0 * WEIGHTS);
+    return loss / (2.0 * (double)WEIGHTS);
 }
 
 /* Add the workers' gradients up and move the weights. */
@@ -78,7 +78,7 @@ static enum syn_status step(struct worker *worker, struct syn_reducer *reducer)
         status = syn_reducer_wait(reducer, ticket, &merged);
     if (status != SYN_OK)
         return status;
-    float factor = RATE / how.scale / WORKERS;
+    float factor = RATE / how.scale / (float)WORKERS;
     for (size_t i = 0; i < merged.count; i++) {
         size_t at = merged.dense ? i : merged.index[i];
         worker->weights[at] -= factor * (merged.dense ? merged.dense[i] : merged.value[i]);
@@ -198,7 +198,7 @@ static struct result run(struct worker *workers, const char *recipe)
             fail("workers have different weights");
         megabytes = (double)workers[w].bytes_sent * 1e-6;
         result.megabytes = megabytes > result.megabytes ? megabytes : result.megabytes;
-        result.loss += workers[w].loss / WORKERS;
+        result.loss += workers[w].loss / (double)WORKERS;
     }
     for (size_t w = 0; w < WORKERS; w++)
         syn_group_close(groups[w]);
@@ -223,7 +223,8 @@ int main(void)
     }
     double start = 0;
     for (size_t w = 0; w < WORKERS; w++)
-        start += gradient_at(&workers[w].rows, workers[w].weights, workers[w].gradient) / WORKERS;
+        start += gradient_at(&workers[w].rows, workers[w].weights, workers[w].gradient) /
+                 (double)WORKERS;
     for (size_t i = 0; i < 4; i++)
         results[i] = run(workers, recipes[i]);
     printf("\nmethod  steps  final loss  MB sent per worker  dense sends\n");

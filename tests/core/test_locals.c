@@ -111,7 +111,7 @@ static void reference_step(const struct syn_worker_options *o, struct reference 
         pulled(o, r, step);
     *pull_open = false;
     for (size_t i = 0; i < BOWL_SIZE; i++) {
-        double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / TEAM;
+        double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / (double)TEAM;
         r->m[i] = o->optimizer.momentum * r->m[i] + mean + o->optimizer.weight_decay * r->w[i];
         r->w[i] -= lr * r->m[i];
     }

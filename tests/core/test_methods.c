@@ -44,7 +44,7 @@ static void corrected_momentum_follows_its_formula(void **state)
 /* The magnitude that a share of the sums reaches. */
 static float reached_by(double density, const float *sums)
 {
-    size_t share = (size_t)(density * SIZE);
+    size_t share = (size_t)(density * (double)SIZE);
     for (size_t e = 0; e < SIZE; e++) {
         size_t larger = 0;
         for (size_t other = 0; other < SIZE; other++)
@@ -60,7 +60,7 @@ static float reached_by(double density, const float *sums)
 static float next_tau(const struct syn_reducer_options *options, float tau, size_t sent,
                       const float *sums)
 {
-    float density = (float)sent / SIZE;
+    float density = (float)sent / (float)SIZE;
     if (strcmp(options->threshold_mode, "band") == 0) {
         if (density > (float)options->threshold_high)
             return tau / powf(0.5F, 1 / 20.0F);

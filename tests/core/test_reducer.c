@@ -229,7 +229,7 @@ static void vary_steps(struct stage *stage, struct syn_reducer *reducer, size_t 
     struct syn_step step = syn_reducer_step(reducer);
     for (size_t i = 0; i < 4; i++) {
         struct syn_merged merged;
-        size_t k = (size_t)(densities[i] * SIZE);
+        size_t k = (size_t)(densities[i] * (double)SIZE);
         step.density = densities[i];
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
         holds = holds && syn_reducer_begin(reducer, gradient, &step, &ticket) == SYN_OK;

@@ -217,7 +217,7 @@ static void every_recipe_and_mix_comes_to_the_same_place(void **state)
         play(&run, 4);
         double distance = 0;
         for (size_t i = 0; i < BOWL_SIZE; i++)
-            distance += fabs((double)(run.weights[0][i] - best.weights[0][i])) / BOWL_SIZE;
+            distance += fabs((double)(run.weights[0][i] - best.weights[0][i])) / (double)BOWL_SIZE;
         if (distance > 0.05)
             fail_msg("run %zu (%s) ends %g away from ssgd", r, run.options.schedule, distance);
     }

@@ -57,7 +57,7 @@ static enum syn_status allocate(struct allgather *all, const struct syn_exchange
     size_t bound = syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size);
     all->group = setup->group;
     all->packet_room = (bound + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
-    SYN_TRY(syn_allocate(workers, all->packet_room, &all->packets));
+    SYN_TRY(syn_reserve(workers, all->packet_room, &all->packets));
     SYN_TRY(syn_allocate(2 * workers, sizeof *all->requests, &all->requests));
     SYN_TRY(syn_allocate(setup->size, sizeof *all->sum, &all->sum));
     SYN_TRY(syn_allocate(setup->size / 64 + 1, sizeof *all->touched, &all->touched));
@@ -75,6 +75,13 @@ static enum syn_status open_state(const struct syn_exchange_setup *setup, void *
     }
     *state = all;
     return SYN_OK;
+}
+
+static void vacate(void *state)
+{
+    struct allgather *all = state;
+    syn_vacate(all->packets, all->group->workers, all->packet_room);
+    syn_list_vacate(&all->list);
 }
 
 static enum syn_status swap_all(struct allgather *all, const struct syn_contribution *in)
@@ -161,5 +168,6 @@ const struct syn_exchange_type syn_exchange_allgather = {
     .dropped_most = dropped_most,
     .open = open_state,
     .run = run,
+    .vacate = vacate,
     .close = close_state,
 };

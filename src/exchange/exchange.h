@@ -79,6 +79,10 @@ struct syn_exchange_type {
     /* Exchange one bucket. Collective. On failure the group must be abandoned by the caller. */
     enum syn_status (*run)(void *state, const struct syn_contribution *in, struct syn_outcome *out);
 
+    /* (optional) What follows is smaller than before: give back what is only room. Nothing is under
+     * way. */
+    void (*vacate)(void *state);
+
     void (*close)(void *state);
 };
 

@@ -79,5 +79,6 @@ const struct syn_exchange_type syn_exchange_gtopk = {
     .dropped_most = syn_merge_dropped_most,
     .open = open_state,
     .run = run,
+    .vacate = syn_merge_vacate,
     .close = close_state,
 };

@@ -64,5 +64,6 @@ const struct syn_exchange_type syn_exchange_gtopk_tree = {
     .dropped_most = syn_merge_dropped_most,
     .open = open_state,
     .run = run,
+    .vacate = syn_merge_vacate,
     .close = close_state,
 };

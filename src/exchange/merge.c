@@ -45,8 +45,19 @@ static enum syn_status allocate(struct syn_merge *merge, const struct syn_exchan
     SYN_TRY(syn_list_open(&merge->dropped, 2 * limit));
     SYN_TRY(syn_list_open(&merge->own[0], limit));
     SYN_TRY(syn_list_open(&merge->own[1], limit));
-    SYN_TRY(syn_allocate(1, merge->packet_room, &merge->going));
-    return syn_allocate(1, merge->packet_room, &merge->coming);
+    SYN_TRY(syn_reserve(1, merge->packet_room, &merge->going));
+    return syn_reserve(1, merge->packet_room, &merge->coming);
+}
+
+void syn_merge_vacate(void *state)
+{
+    struct syn_merge *merge = state;
+    struct syn_list *lists[] = {&merge->current, &merge->other,  &merge->sum,
+                                &merge->dropped, &merge->own[0], &merge->own[1]};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        syn_list_vacate(lists[i]);
+    syn_vacate(merge->going, 1, merge->packet_room);
+    syn_vacate(merge->coming, 1, merge->packet_room);
 }
 
 enum syn_status syn_merge_open(const struct syn_exchange_setup *setup, struct syn_merge **merge)

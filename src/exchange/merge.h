@@ -31,6 +31,9 @@ size_t syn_merge_dropped_most(const struct syn_exchange_setup *setup);
 enum syn_status syn_merge_open(const struct syn_exchange_setup *setup, struct syn_merge **merge);
 void syn_merge_close(struct syn_merge *merge);
 
+/* An exchange's vacate(), whose state is a merge. */
+void syn_merge_vacate(void *state);
+
 /* Begin with this worker's own contribution. */
 void syn_merge_begin(struct syn_merge *merge, const struct syn_contribution *in,
                      struct syn_outcome *out);

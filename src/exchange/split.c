@@ -119,6 +119,23 @@ static void close_state(void *state)
     free(split);
 }
 
+static void vacate(void *state)
+{
+    struct split *split = state;
+    size_t workers = split->setup.group->workers;
+    for (size_t i = 0; i < workers; i++) {
+        syn_list_vacate(&split->pieces[i]);
+        syn_list_vacate(&split->kept[i]);
+    }
+    syn_list_vacate(&split->came);
+    syn_list_vacate(&split->sum);
+    syn_list_vacate(&split->before);
+    syn_vacate(split->going, workers, split->piece_room);
+    syn_vacate(split->coming, workers, split->piece_room);
+    syn_vacate(split->told, workers, split->kept_room);
+    syn_vacate(split->kept_packet, 1, split->kept_room);
+}
+
 static enum syn_status allocate_lists(struct split *split, size_t pieces, size_t kept)
 {
     size_t workers = split->setup.group->workers;
@@ -152,10 +169,10 @@ static enum syn_status allocate(struct split *split)
     size_t kept = kept_most(setup);
     split->piece_room = aligned(syn_packet_bound(setup->values, setup->indices, pieces, owned));
     split->kept_room = aligned(syn_packet_bound(split->sums, setup->indices, kept, owned));
-    SYN_TRY(syn_allocate(workers, split->piece_room, &split->going));
-    SYN_TRY(syn_allocate(workers, split->piece_room, &split->coming));
-    SYN_TRY(syn_allocate(workers, split->kept_room, &split->told));
-    SYN_TRY(syn_allocate(1, split->kept_room, &split->kept_packet));
+    SYN_TRY(syn_reserve(workers, split->piece_room, &split->going));
+    SYN_TRY(syn_reserve(workers, split->piece_room, &split->coming));
+    SYN_TRY(syn_reserve(workers, split->kept_room, &split->told));
+    SYN_TRY(syn_reserve(1, split->kept_room, &split->kept_packet));
     SYN_TRY(syn_allocate(2 * workers, sizeof *split->requests, &split->requests));
     return allocate_lists(split, pieces, kept);
 }
@@ -470,5 +487,6 @@ const struct syn_exchange_type syn_exchange_split = {
     .dropped_most = dropped_most,
     .open = open_state,
     .run = run,
+    .vacate = vacate,
     .close = close_state,
 };

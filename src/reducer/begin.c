@@ -1,6 +1,7 @@
 /* The first half of a step, on the caller's thread: residual, selection, coding; then the courier
  * has it. */
 #include "base/clock.h"
+#include "base/memory.h"
 #include "reducer/inside.h"
 #include "reducer/intake.h"
 
@@ -144,6 +145,35 @@ static enum syn_status check_step(const struct syn_reducer *reducer, const struc
     return SYN_OK;
 }
 
+/* Buffers are as large as the largest density needs; what it took is given back once it has fallen.
+ * What the last step delivered is still the caller's if several may be under way. */
+static void vacate(struct syn_reducer *reducer)
+{
+    for (size_t i = 0; i < reducer->options.depth; i++)
+        for (size_t b = 0; b < reducer->bucket_count; b++) {
+            struct parcel *parcel = &reducer->slots[i].parcels[b];
+            syn_list_vacate(&parcel->in.list);
+            syn_list_vacate(&parcel->out.dropped);
+            syn_vacate(parcel->packet, 1, parcel->packet_room);
+            if (reducer->options.depth == 1)
+                syn_list_vacate(&parcel->out.merged);
+        }
+    for (size_t b = 0; b < reducer->bucket_count && reducer->select_type->vacate; b++)
+        reducer->select_type->vacate(reducer->buckets[b].select);
+    if (reducer->exchange_type->vacate)
+        reducer->exchange_type->vacate(reducer->exchange);
+}
+
+static void follow_density(struct syn_reducer *reducer, double density)
+{
+    bool is_idle = reducer->begun == reducer->waited;
+    if (is_idle && density < reducer->used / 2 && !reducer->select_type->is_dense) {
+        vacate(reducer);
+        reducer->used = 0;
+    }
+    reducer->used = density > reducer->used ? density : reducer->used;
+}
+
 enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *gradient,
                                   const struct syn_step *step, struct syn_ticket *ticket)
 {
@@ -155,6 +185,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     if (reducer->begun - reducer->waited == reducer->options.depth)
         return syn_fail(SYN_BUSY, "%llu steps are under way; depth allows no more",
                         (unsigned long long)reducer->options.depth);
+    follow_density(reducer, own.density);
     ticket->number = reducer->begun;
     struct slot *slot = syn_slot(reducer, reducer->begun++);
     slot->gradient = gradient;

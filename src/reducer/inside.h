@@ -27,6 +27,7 @@ struct parcel {
     struct syn_contribution in;
     struct syn_outcome out;
     uint8_t *packet;
+    size_t packet_room;
     enum syn_status status;
     char cause[SYN_ERROR_BYTES];
     uint64_t bytes_out;
@@ -80,6 +81,7 @@ struct syn_reducer {
     size_t next_bucket; /* of the filling step, the next to leave */
     size_t *missing;    /* [bucket_count] tensors not ready yet */
     bool *is_ready;     /* [tensor] of the filling step */
+    double used;        /* the largest density of a step since room was given back */
 };
 
 static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number)

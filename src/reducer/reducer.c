@@ -58,7 +58,8 @@ static enum syn_status open_sparse_parcel(struct syn_reducer *reducer, struct pa
     SYN_TRY(syn_list_open(&parcel->in.list, setup->limit));
     SYN_TRY(syn_list_open(&parcel->out.merged, exchange->merged_most(setup)));
     SYN_TRY(syn_list_open(&parcel->out.dropped, exchange->dropped_most(setup)));
-    return syn_allocate(1, bound, &parcel->packet);
+    parcel->packet_room = bound;
+    return syn_reserve(1, bound, &parcel->packet);
 }
 
 static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot *slot)

@@ -54,6 +54,9 @@ struct syn_select_type {
     float (*remember)(const void *state);
     void (*restore)(void *state, float remembered);
 
+    /* (optional) Passes to come pick fewer than before: give back what is only room. */
+    void (*vacate)(void *state);
+
     void (*close)(void *state);
 };
 

@@ -112,6 +112,13 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
     return SYN_OK;
 }
 
+static void vacate(void *state)
+{
+    struct threshold *threshold = state;
+    for (size_t i = 0; i < threshold->lane_count; i++)
+        syn_list_vacate(&threshold->lanes[i]);
+}
+
 static void begin(void *state, size_t most, double density)
 {
     struct threshold *threshold = state;
@@ -232,5 +239,6 @@ const struct syn_select_type syn_select_threshold = {
     .threshold = last_threshold,
     .remember = remember,
     .restore = restore,
+    .vacate = vacate,
     .close = close_state,
 };

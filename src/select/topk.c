@@ -76,6 +76,13 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
     return SYN_OK;
 }
 
+static void vacate(void *state)
+{
+    struct topk *topk = state;
+    for (size_t i = 0; i < topk->lane_count; i++)
+        syn_list_vacate(&topk->lanes[i].list);
+}
+
 static void restart(struct topk *topk, uint32_t bar)
 {
     for (size_t i = 0; i < topk->lane_count; i++) {
@@ -188,5 +195,6 @@ const struct syn_select_type syn_select_topk = {
     .haul = haul,
     .finish = finish,
     .threshold = threshold,
+    .vacate = vacate,
     .close = close_state,
 };

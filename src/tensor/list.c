@@ -12,8 +12,8 @@
 enum syn_status syn_list_open(struct syn_list *list, size_t capacity)
 {
     struct syn_list made = {.capacity = capacity};
-    SYN_TRY(syn_allocate(capacity, sizeof *made.index, &made.index));
-    enum syn_status status = syn_allocate(capacity, sizeof *made.value, &made.value);
+    SYN_TRY(syn_reserve(capacity, sizeof *made.index, &made.index));
+    enum syn_status status = syn_reserve(capacity, sizeof *made.value, &made.value);
     if (status != SYN_OK) {
         free(made.index);
         return status;
@@ -27,6 +27,13 @@ void syn_list_close(struct syn_list *list)
     free(list->index);
     free(list->value);
     *list = (struct syn_list){0};
+}
+
+void syn_list_vacate(struct syn_list *list)
+{
+    list->count = 0;
+    syn_vacate(list->index, list->capacity, sizeof *list->index);
+    syn_vacate(list->value, list->capacity, sizeof *list->value);
 }
 
 void syn_list_copy(struct syn_list *to, const struct syn_list *from)

@@ -20,6 +20,9 @@ enum syn_status syn_list_open(struct syn_list *list, size_t capacity);
 /* Release its memory and make it empty. */
 void syn_list_close(struct syn_list *list);
 
+/* Empty it, and give its pages back until they are used again. */
+void syn_list_vacate(struct syn_list *list);
+
 /* to = from; to has the room. */
 void syn_list_copy(struct syn_list *to, const struct syn_list *from);
 

@@ -2,7 +2,7 @@
 
 Start any of them with as many processes as you like; on one machine, with Debian's PyTorch:
 
-    torchrun -r 1 -t 1 --nproc_per_node 4 examples/torch_mnist.py --algo gtopk
+    python3 -m syncopate.torch.run --nproc_per_node 4 examples/torch_mnist.py --algo gtopk
     mpirun -n 4 /usr/bin/python3 examples/torch_mnist.py --algo ssd-sgd --delay 4
 
 Everything about Syncopate is in Method: two lines for gradients, one optimizer for delayed weights.
@@ -54,6 +54,13 @@ def find(directory, data, name):
     raise SystemExit(f"no {name} in {directory}; get it by: build/syncopate data get {data}")
 
 
+def density_of(flags, warmup):
+    """What a method that sends part of the gradient is told about that part."""
+    if flags.algo == "ssgd":
+        return {}
+    return {"density": flags.density, **({} if flags.algo == "strom" else {"density_warmup": warmup})}
+
+
 class Method:
     """A model together with the way its gradients or weights are exchanged."""
 
@@ -64,8 +71,8 @@ class Method:
         if flags.algo == "ddp" or flags.algo in GRADIENT_METHODS:
             self.model = DistributedDataParallel(model)
             if flags.algo != "ddp":
-                self.source = syncopate.torch.attach(self.model, algo=flags.algo, density=flags.density,
-                                                     density_warmup=warmup)
+                self.source = syncopate.torch.attach(self.model, algo=flags.algo,
+                                                     **density_of(flags, warmup))
             self.optimizer = torch.optim.SGD(self.model.parameters(), flags.lr, flags.momentum,
                                              weight_decay=flags.weight_decay)
         else:

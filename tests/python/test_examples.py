@@ -1,4 +1,5 @@
 """The examples run under both launchers."""
+import argparse
 import json
 import os
 import shutil
@@ -41,10 +42,9 @@ def summary_of(output):
 
 
 def test_mnist_under_torchrun_with_gradients_only(data, tmp_path):
-    output = run([sys.executable, "-m", "torch.distributed.run", "-r", "1", "-t", "1",
-                  "--nproc_per_node", "2", "--master_port", str(free_port()),
-                  os.path.join(EXAMPLES, "torch_mnist.py"), "--algo", "gtopk", "--steps", "3", "--batch", "4", "--data-dir", data,
-                  "--out", str(tmp_path / "run")], USE_LIBUV="0")  # Debian 13's PyTorch has no libuv
+    output = run([sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port",
+                  str(free_port()), os.path.join(EXAMPLES, "torch_mnist.py"), "--algo", "gtopk", "--steps",
+                  "3", "--batch", "4", "--data-dir", data, "--out", str(tmp_path / "run")])
     summary = summary_of(output)
     assert summary["workers"] == 2 and summary["steps"] == 3 and summary["bytes_out_per_step"] > 0
     assert (tmp_path / "run" / "summary.json").exists()
@@ -57,3 +57,15 @@ def test_mnist_under_mpirun_with_delayed_weights(data):
                   "--algo", "ssd-sgd", "--steps", "6", "--batch", "4", "--data-dir", data],
                  OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     assert summary_of(output)["steps"] == 6
+
+
+def test_every_method_is_told_a_density_that_it_takes(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import torch_run
+    from torch import nn
+    import syncopate.torch
+    syncopate.torch.init()
+    for algo in torch_run.GRADIENT_METHODS:
+        flags = argparse.Namespace(algo=algo, density=0.01)
+        ddp = nn.parallel.DistributedDataParallel(nn.Linear(3, 2))
+        syncopate.torch.attach(ddp, algo, **torch_run.density_of(flags, 10)).close()

@@ -68,7 +68,7 @@ def assert_survivors_name_the_victim(scene, workers=3, ends_by_itself=True):
     started = team.start(__file__, scene, workers)
     others = [process for rank, process in enumerate(started) if rank != VICTIM]
     try:
-        codes, outputs = team.finish(others, 120)
+        codes, outputs = team.finish(others)
     finally:
         if not ends_by_itself:
             started[VICTIM].kill()

@@ -110,7 +110,7 @@ def test_it_is_imported_without_mpi_and_says_so_when_mpi_is_asked_for(installed,
 def test_it_uses_mpi_where_there_is_one(installed, place):
     output = run(["mpirun", "-n", "2", "--oversubscribe", *installed, "-c",
                   "from syncopate.core import Group; group = Group.over_mpi(); "
-                  "print(group.transport, group.size)"], cwd=place, OMPI_ALLOW_RUN_AS_ROOT="1",
+                  "print(f'{group.transport} {group.size}\\n', end='')"], cwd=place, OMPI_ALLOW_RUN_AS_ROOT="1",
                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     assert output.count("mpi 2") == 2
 

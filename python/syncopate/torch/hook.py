@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
 from ..core import SUMMED, Reducer, cost_as_dict
@@ -50,7 +49,9 @@ class Way:
     def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """One bucket of this step's gradient."""
         if self.attached is None:
-            return allreduce_hook(self._group, bucket)
+            mean = bucket.buffer().div_(dist.get_world_size(self._group))
+            work = dist.all_reduce(mean, group=self._group, async_op=True)
+            return work.get_future().then(lambda done: done.value()[0])
         return self.attached.take(bucket)
 
 

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from ..core import Group, under_mpi
 from ..errors import OptionError
 from ..options import GroupOptions
+from .store import do_without_libuv
 from .transport import DistributedGroup
 
 TRANSPORTS = ("auto", "mpi", "torch")
@@ -37,13 +38,12 @@ def init() -> tuple[int, int]:
 
 
 def _initialise(**how: Any) -> None:
-    """Distributions build PyTorch 2.x without libuv, which it then asks for all the same."""
     try:
         dist.init_process_group("gloo", **how)
     except RuntimeError as error:
-        if "libuv" not in str(error) or os.environ.get("USE_LIBUV") == "0":
+        if "libuv" not in str(error):
             raise
-        os.environ["USE_LIBUV"] = "0"
+        do_without_libuv()
         dist.init_process_group("gloo", **how)
 
 

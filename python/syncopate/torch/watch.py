@@ -46,7 +46,7 @@ def warn_of_optimizers(parameters: Sequence[torch.Tensor], has_momentum: bool) -
             warnings.warn(
                 f"{type(optimizer).__name__} divides by the size of past gradients, which sparse ones "
                 "distort: it trains worse than with DDP unless much is sent. Use torch.optim.SGD, or "
-                'algo="ssgd"; at least a density_warmup and a higher density (docs/pytorch.md)',
+                'algo="ssgd"; at least a density_warmup and a density of 0.1 (docs/pytorch.md)',
                 stacklevel=2)
         elif has_momentum and any(group["momentum"] for group in groups):
             warnings.warn("momentum is kept in the residual (momentum=...) and by the optimizer as well; "

@@ -48,6 +48,12 @@ class Setup(project.ProjectTest):
         self.assertEqual(self.setup_for("test"), (0, []))
         self.assertIn("libclang-rt-19-dev", self.asked()[-1].split())
 
+    def test_no_package_is_asked_for_twice(self):
+        self.setup_for("test")
+        install = self.asked()[-1].split()
+        packages = install[install.index("--no-install-recommends") + 1:]
+        self.assertEqual(sorted(packages), sorted(set(packages)))
+
     def test_a_server_that_falls_silent_is_given_up(self):
         self.setup_for()
         for line in self.asked():

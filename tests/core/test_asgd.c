@@ -194,6 +194,42 @@ static void nobody_gets_further_ahead_than_the_lag_allows(void **state)
         }
 }
 
+/* Worker 0 takes its first step only when worker 1 has come as far as it may, and stays there. */
+static atomic_size_t fast_steps;
+static size_t fast_steps_alone;
+
+static bool let_the_other_go_ahead(struct crew *crew, size_t rank, size_t step, float *gradient)
+{
+    (void)gradient;
+    struct timespec nap = {.tv_nsec = 5000000};
+    if (rank == 1)
+        atomic_store(&fast_steps, step); /* steps that are answered */
+    if (rank == 1 || step > 0)
+        return true;
+    for (int i = 0; i < 4000 && atomic_load(&fast_steps) < crew->options.lag; i++)
+        nanosleep(&nap, NULL);
+    for (int i = 0; i < 40; i++)
+        nanosleep(&nap, NULL);
+    fast_steps_alone = atomic_load(&fast_steps);
+    return true;
+}
+
+static void one_gets_ahead_by_exactly_the_lag(void **state)
+{
+    (void)state;
+    static const char *const lags[] = {"1", "4"};
+    static const size_t expected[] = {1, 4};
+    for (int i = 0; i < 2; i++) {
+        struct crew *crew = with(crew_of("asgd", 1), "lag", lags[i]);
+        crew->before = let_the_other_go_ahead;
+        crew->steps = 10;
+        atomic_store(&fast_steps, 0);
+        play(crew, 2);
+        assert_int_equal(fast_steps_alone, expected[i]);
+        free(crew);
+    }
+}
+
 static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
 {
     (void)state;
@@ -223,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_gradient_is_compensated_for_its_own_delay),
         cmocka_unit_test(staleness_is_the_number_of_updates_in_between),
         cmocka_unit_test(nobody_gets_further_ahead_than_the_lag_allows),
+        cmocka_unit_test(one_gets_ahead_by_exactly_the_lag),
         cmocka_unit_test(strom_is_bounded_and_asynchronous_and_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

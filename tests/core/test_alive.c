@@ -1,0 +1,215 @@
+/* Whoever computes, loads or saves is alive, for however many time-outs it does; whoever has closed
+ * or waits in a circle is found all the same. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "crew.h"
+#include "mailbox.h"
+#include "stage.h"
+#include "transport/transport.h"
+
+#define TIMEOUT_MS 100
+
+/* Longer than the time-out and what is granted for an answer, together and twice. */
+#define LONG_MS 2500
+
+static void nap_ms(long ms)
+{
+    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&nap, NULL);
+}
+
+/* What worker 1 does that takes so long. */
+enum pause { BEFORE_OPENING, BETWEEN_STEPS, BEFORE_WAITING, PAUSES };
+
+struct run {
+    struct stage stage;
+    enum pause pause;
+};
+
+static void pause_if(const struct run *run, enum pause pause, size_t rank)
+{
+    if (run->pause == pause && rank == 1)
+        nap_ms(LONG_MS);
+}
+
+static enum syn_status step_with_pauses(const struct run *run, struct syn_reducer *reducer,
+                                        size_t rank)
+{
+    float gradient[STAGE_SIZE] = {[3] = 1};
+    float sum[STAGE_SIZE];
+    struct syn_ticket ticket;
+    struct syn_merged merged;
+    enum syn_status status = stage_step(reducer, gradient, NULL, sum);
+    pause_if(run, BETWEEN_STEPS, rank);
+    if (status == SYN_OK)
+        status = syn_reducer_begin(reducer, gradient, NULL, &ticket);
+    pause_if(run, BEFORE_WAITING, rank);
+    if (status == SYN_OK)
+        status = syn_reducer_wait(reducer, ticket, &merged);
+    return status == SYN_OK ? stage_step(reducer, gradient, NULL, sum) : status;
+}
+
+static void work(struct syn_group *group, size_t rank, void *context)
+{
+    struct run *run = context;
+    struct syn_reducer *reducer = NULL;
+    pause_if(run, BEFORE_OPENING, rank);
+    enum syn_status status = stage_open(&run->stage, group, &reducer);
+    if (status == SYN_OK)
+        status = step_with_pauses(run, reducer, rank);
+    stage_note(&run->stage, rank, status);
+    syn_reducer_close(reducer);
+}
+
+static void assert_all_ended_well(const struct run *run, size_t workers)
+{
+    for (size_t i = 0; i < workers; i++)
+        if (run->stage.got[i] != SYN_OK)
+            fail_msg("pause %d, worker %zu: %s", (int)run->pause, i, run->stage.cause[i]);
+}
+
+static void a_thread_that_is_busy_for_many_timeouts_is_waited_for(void **state)
+{
+    (void)state;
+    for (int pause = 0; pause < PAUSES; pause++) {
+        struct run run = {.stage = stage_for("gtopk"), .pause = (enum pause)pause};
+        team_run(3, TIMEOUT_MS, work, &run);
+        assert_all_ended_well(&run, 3);
+    }
+}
+
+struct place {
+    pthread_t thread;
+    struct mailbox_place mailbox;
+    struct syn_group *group;
+    struct run *run;
+};
+
+static void *take_place(void *context)
+{
+    struct place *place = context;
+    work(place->group, syn_group_rank(place->group), place->run);
+    return NULL;
+}
+
+static void over_a_host_who_is_busy_for_many_timeouts_is_waited_for(void **state)
+{
+    (void)state;
+    struct syn_group_options options = {.timeout_ms = TIMEOUT_MS};
+    for (int pause = 0; pause < PAUSES; pause++) {
+        struct run run = {.stage = stage_for("ssgd"), .pause = (enum pause)pause};
+        struct mailbox mailbox = mailbox_for(3);
+        struct place places[3];
+        mailbox.doze = mailbox_doze;
+        for (size_t i = 0; i < 3; i++) {
+            places[i] = (struct place){.mailbox = {.mailbox = &mailbox, .rank = i}, .run = &run};
+            struct syn_caller_transport host = {.context = &places[i].mailbox,
+                                                .start_send = mailbox_send,
+                                                .start_receive = mailbox_receive,
+                                                .test = mailbox_test,
+                                                .cancel = mailbox_cancel,
+                                                .doze = mailbox.doze};
+            assert_ok(syn_group_open_caller(&host, i, 3, &options, &places[i].group));
+        }
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(pthread_create(&places[i].thread, NULL, take_place, &places[i]), 0);
+        for (size_t i = 0; i < 3; i++)
+            pthread_join(places[i].thread, NULL);
+        for (size_t i = 0; i < 3; i++)
+            syn_group_close(places[i].group);
+        mailbox_empty(&mailbox);
+        assert_all_ended_well(&run, 3);
+    }
+}
+
+/* Worker 0 is done at once and settles; the others take many time-outs for their steps. */
+static bool take_long(struct crew *crew, size_t rank, size_t step, float *gradient)
+{
+    (void)crew;
+    (void)gradient;
+    if (rank > 0 && step < 2)
+        nap_ms(LONG_MS);
+    return true;
+}
+
+static void servers_wait_for_workers_of_uneven_speed_without_seeing_a_circle(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"asgd", "ssgd"};
+    for (int r = 0; r < 2; r++) {
+        struct crew *crew = crew_of(recipes[r], 1);
+        crew->steps = 4;
+        crew->before = take_long;
+        team_run(4, TIMEOUT_MS, crew_member, crew);
+        for (size_t i = 0; i < 4; i++)
+            if (crew->status[i] != SYN_OK)
+                fail_msg("%s, member %zu: %s", recipes[r], i, crew->cause[i]);
+        free(crew);
+    }
+}
+
+/* Each receives from the one before, and nobody sends. */
+static int64_t circled_ns[3];
+static char circled_cause[3][SYN_ERROR_BYTES];
+
+static void wait_in_a_circle(struct syn_group *group, size_t rank, void *context)
+{
+    (void)context;
+    char byte;
+    struct syn_request request;
+    int64_t began_ns = syn_clock_ns();
+    syn_group_receive(group, (rank + 2) % 3, &byte, 1, &request);
+    syn_group_wait(group, &request, 1);
+    circled_ns[rank] = syn_clock_ns() - began_ns;
+    snprintf(circled_cause[rank], sizeof circled_cause[rank], "%s", syn_error_text());
+}
+
+static void a_circle_is_found_but_not_before_ten_timeouts(void **state)
+{
+    (void)state;
+    team_run(3, 800, wait_in_a_circle, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        assert_non_null(strstr(circled_cause[i], "wait in a circle"));
+        assert_non_null(strstr(circled_cause[i], "--timeout-ms: 800"));
+        /* The others may have begun a little earlier. */
+        if (circled_ns[i] < INT64_C(7900000000))
+            fail_msg("worker %zu: after %lld ns", i, (long long)circled_ns[i]);
+    }
+}
+
+/* Idle groups cost next to no processor time. */
+static void idle_groups_take_no_processor_time(void **state)
+{
+    (void)state;
+    struct syn_group *groups[16];
+    struct timespec before;
+    struct timespec after;
+    assert_ok(syn_group_open_threads(16, NULL, groups));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    nap_ms(2000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    for (size_t i = 0; i < 16; i++)
+        syn_group_close(groups[i]);
+    double used = difftime(after.tv_sec, before.tv_sec) + 1e-9 * (double)after.tv_nsec -
+                  1e-9 * (double)before.tv_nsec;
+    if (used > 0.1)
+        fail_msg("%g s of processor time in 2 s of doing nothing", used);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_that_is_busy_for_many_timeouts_is_waited_for),
+        cmocka_unit_test(over_a_host_who_is_busy_for_many_timeouts_is_waited_for),
+        cmocka_unit_test(servers_wait_for_workers_of_uneven_speed_without_seeing_a_circle),
+        cmocka_unit_test(a_circle_is_found_but_not_before_ten_timeouts),
+        cmocka_unit_test(idle_groups_take_no_processor_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

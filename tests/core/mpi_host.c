@@ -2,6 +2,7 @@
  *   mpi_host unprepared [N]  as most would: the ring of N floats works, and one rank's log says
  *                            what to do
  *   mpi_host prepared [N]    after syn_group_before_mpi(): nothing is left to say
+ *   mpi_host library [N]     it does not, the library does: what the others are compared with
  *   mpi_host funneled        at a thread level that is too low, which is refused with what to do
  * Prints how long an exchange of the ring took. */
 #include <mpi.h>
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     bool is_prepared = strcmp(how, "prepared") == 0;
     bool is_low = strcmp(how, "funneled") == 0;
+    size_t size = argc > 2 ? strtoul(argv[2], NULL, 10) : 200000;
     int level;
     int rank;
     int length;
@@ -68,12 +70,14 @@ int main(int argc, char **argv)
     if (is_prepared)
         syn_group_before_mpi();
     syn_log_to(count_hints, NULL, SYN_LOG_INFO);
+    if (strcmp(how, "library") == 0)
+        return exchange(size) || hints > 0;
     MPI_Init_thread(&argc, &argv, is_low ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Get_library_version(version, &length);
     if (is_low && level >= MPI_THREAD_SERIALIZED)
         is_low = false; /* more than was asked for, which is allowed */
-    int code = is_low ? refuse() : exchange(argc > 2 ? strtoul(argv[2], NULL, 10) : 200000);
+    int code = is_low ? refuse() : exchange(size);
     int expected = rank == 0 && !is_prepared && !is_low && strncmp(version, "Open MPI", 8) == 0;
     if (code == 0 && hints != expected) {
         fprintf(stderr, "mpi_host: rank %d: %d hints in the log; expected %d\n", rank, hints,

@@ -120,6 +120,10 @@ def test_what_compile_made_of_a_wrapped_model_is_refused(ddp):
     compiled = torch.compile(ddp)
     refuses(r"attach\(ddp, \.\.\.\) first, then torch.compile", syncopate.torch.attach, compiled)
     refuses("module", syncopate.torch.Optimizer, compiled, lr=0.1)
+    attached = syncopate.torch.attach(ddp, "gtopk", density=0.5)
+    torch.compile(ddp, backend="eager")(torch.ones(1, 3)).sum().backward()
+    assert attached.steps == 1
+    attached.close()
 
 
 def test_a_sharded_model_is_refused():

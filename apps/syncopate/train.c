@@ -148,6 +148,12 @@ static void print_words(const struct syn_train_summary *summary)
         printf("%llu parameter servers: gradients met weights %.3g updates later, %llu at most\n",
                (unsigned long long)summary->servers, summary->staleness_mean,
                (unsigned long long)summary->staleness_max);
+    if (summary->best_step > 0)
+        printf(
+            "best on the validation part: perplexity %.2f after %.4g epochs (checkpoints/step-%llu)"
+            "\n",
+            exp(summary->best_validation_loss), summary->best_epoch,
+            (unsigned long long)summary->best_step);
     if (summary->idle[0])
         printf("%s\n", summary->idle);
 }

@@ -24,7 +24,11 @@ static enum syn_status check(const struct syn_data *data, const struct syn_loade
         return syn_report(SYN_INVALID, "a batch of 0; expected at least 1");
     if (info->kind == SYN_DATA_TOKENS && options->time == 0)
         return syn_report(SYN_INVALID, "0 words at a time; expected at least 1");
-    if (options->batch > count / options->workers)
+    if (options->streams > 0 &&
+        (options->streams > count || options->first + options->batch > options->streams))
+        return syn_report(SYN_INVALID, "columns %zu to %zu of %zu, of %zu words", options->first,
+                          options->first + options->batch, options->streams, count);
+    if (options->streams == 0 && options->batch > count / options->workers)
         return syn_report(
             SYN_INVALID,
             "a batch of %zu is larger than a worker's share: %zu of the %zu %s of %s's "
@@ -52,6 +56,8 @@ enum syn_status syn_preparer_open(struct syn_preparer *preparer, const struct sy
         .options = *options,
         .share = {count, options->batch, options->worker, options->workers},
     };
+    if (options->streams > 0)
+        preparer->share = (struct syn_share){count, options->streams, 0, 1};
     if (data->info.kind == SYN_DATA_TOKENS)
         preparer->longest = syn_share_longest_column(preparer->share);
     preparer->batches = count_batches(preparer);

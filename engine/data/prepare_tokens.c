@@ -10,11 +10,12 @@ void syn_fill_tokens(const struct syn_preparer *preparer, struct syn_loader_posi
     const int32_t *text = preparer->data->parts[preparer->options.part].tokens;
     const size_t time = preparer->options.time;
     const size_t begin = (size_t)position.index * time; /* in every column */
-    batch->count = share->batch;
+    const size_t columns = preparer->options.batch;
+    batch->count = columns;
     batch->time = preparer->longest - begin < time ? preparer->longest - begin : time;
     batch->labelled = 0;
-    for (size_t column = 0; column < share->batch; column++) {
-        const struct syn_slice slice = syn_share_column(*share, column);
+    for (size_t column = 0; column < columns; column++) {
+        const struct syn_slice slice = syn_share_column(*share, preparer->options.first + column);
         const size_t left = slice.count > begin ? slice.count - begin : 0;
         const size_t there = left < time ? left : time;
         const int32_t *words = text + slice.first + begin;

@@ -48,7 +48,7 @@ static enum syn_status write_together(struct syn_run *run, const struct syn_arch
     if (*written)
         run->saved = run->step;
     if (*written && mine)
-        syn_checkpoint_prune(out, run->step);
+        syn_checkpoint_prune(out, run->step, run->best.step);
     return SYN_OK;
 }
 

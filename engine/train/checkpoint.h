@@ -48,8 +48,8 @@ enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
 /* Remove this worker's part of a checkpoint that others could not write. */
 void syn_checkpoint_discard(const char *directory, uint64_t step, size_t rank);
 
-/* Remove all checkpoints but this one and the one before it. */
-void syn_checkpoint_prune(const char *directory, uint64_t step);
+/* Remove all checkpoints but this one, the one before it, and the best (0: none). */
+void syn_checkpoint_prune(const char *directory, uint64_t step, uint64_t best);
 
 /* Remove what a run that was killed had begun. */
 void syn_checkpoint_clear_parts(const char *directory);

@@ -171,7 +171,7 @@ void syn_checkpoint_discard(const char *directory, uint64_t step, size_t rank)
         rmdir(path); /* the last one succeeds */
 }
 
-void syn_checkpoint_prune(const char *directory, uint64_t step)
+void syn_checkpoint_prune(const char *directory, uint64_t step, uint64_t best)
 {
     uint64_t steps[SYN_CHECKPOINTS_MOST];
     char path[SYN_CHECKPOINT_PATH];
@@ -180,7 +180,8 @@ void syn_checkpoint_prune(const char *directory, uint64_t step)
     for (size_t i = 0; i < count; i++) {
         if (steps[i] <= step && kept < SYN_CHECKPOINTS_KEPT)
             kept++;
-        else if (join(path, directory, steps[i], "") == SYN_OK)
+        else if ((steps[i] > step || best == 0 || steps[i] != best) &&
+                 join(path, directory, steps[i], "") == SYN_OK)
             syn_tree_remove(path);
     }
 }

@@ -116,6 +116,7 @@ enum syn_status syn_checkpoint_pack(struct syn_run *run, struct syn_archive *arc
     SYN_TRY(syn_archive_add(archive, "train/head", &head, sizeof head));
     SYN_TRY(syn_checkpoint_add_settings(&run->options, archive));
     SYN_TRY(syn_archive_add(archive, "train/meters", &meters, sizeof meters));
+    SYN_TRY(syn_archive_add(archive, "train/best", &run->best, sizeof run->best));
     SYN_TRY(add_floats(archive, "train/weights", run->weights, run->params));
     SYN_TRY(add_floats(archive, "model/statistics", syn_model_statistics(run->model),
                        statistics_size(run)));
@@ -130,6 +131,15 @@ static enum syn_status copy_floats(const struct syn_archive *archive, const char
     return syn_archive_copy(archive, name, values, count * sizeof *values);
 }
 
+/* Which is the best so far; runs of before there was one have none. */
+static void unpack_best(struct syn_run *run, const struct syn_archive *archive)
+{
+    struct syn_section section = {0};
+    for (size_t i = 0; (section = syn_archive_section(archive, i)).name != NULL; i++)
+        if (strcmp(section.name, "train/best") == 0 && section.count == sizeof run->best)
+            memcpy(&run->best, section.bytes, sizeof run->best);
+}
+
 /* What the first worker counts for all. */
 static enum syn_status unpack_meters(struct syn_run *run, const struct syn_archive *archive,
                                      struct meters *meters)
@@ -142,6 +152,7 @@ static enum syn_status unpack_meters(struct syn_run *run, const struct syn_archi
     run->total = meters->total;
     run->judged = meters->judged;
     run->judged_step = head.judged_step;
+    unpack_best(run, archive);
     run->bytes_out = head.bytes_out;
     run->bytes_in = head.bytes_in;
     run->unreported = meters->unreported;

@@ -18,11 +18,37 @@ enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_inpu
     return SYN_OK;
 }
 
+struct syn_feed_streams syn_feed_streams(size_t words, size_t worker, size_t workers)
+{
+    size_t all = words < SYN_EVALUATION_STREAMS ? words : SYN_EVALUATION_STREAMS;
+    size_t first = worker * all / workers;
+    return (struct syn_feed_streams){first, (worker + 1) * all / workers - first, all,
+                                     (all + workers - 1) / workers};
+}
+
+/* A worker without a column of its own has the first one, and does not look at it. */
+static enum syn_status open_streams(const struct syn_data *data,
+                                    const struct syn_train_options *options,
+                                    enum syn_data_part part, size_t worker,
+                                    struct syn_loader **loader)
+{
+    struct syn_feed_streams streams =
+        syn_feed_streams(syn_data_info(data)->count[part], worker, (size_t)options->workers);
+    struct syn_loader_options how =
+        syn_loader_defaults(part, streams.count > 0 ? streams.count : 1);
+    how.time = options->time;
+    how.streams = streams.all;
+    how.first = streams.count > 0 ? streams.first : 0;
+    return syn_loader_open(data, &how, loader);
+}
+
 enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
                               enum syn_data_part part, size_t worker, struct syn_loader **loader)
 {
     const struct syn_data_info *info = syn_data_info(data);
     bool learning = part == SYN_DATA_TRAIN;
+    if (!learning && info->kind == SYN_DATA_TOKENS)
+        return open_streams(data, options, part, worker, loader);
     size_t share = info->count[part] / options->workers;
     bool is_small = !learning && share < options->batch;
     struct syn_loader_options how =

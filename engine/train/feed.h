@@ -16,4 +16,18 @@ enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_trai
 /* A batch as the examples of a step; lent as long as the batch is. */
 struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t step);
 
+/* Text is evaluated in so many columns, whatever the workers and their batch are, so that all of
+ * them measure the same. */
+#define SYN_EVALUATION_STREAMS 20
+
+/* The columns of so many words that one of the workers has: count of them, which may be 0, from
+ * number first on; of `all`, at most `most` on any worker. */
+struct syn_feed_streams {
+    size_t first;
+    size_t count;
+    size_t all;
+    size_t most;
+};
+struct syn_feed_streams syn_feed_streams(size_t words, size_t worker, size_t workers);
+
 #endif

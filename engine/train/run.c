@@ -35,6 +35,13 @@ static enum syn_status build_model(struct syn_run *run)
     SYN_TRY(syn_graph_ready(run->options.model, &input, &graph));
     syn_model_defaults(&how);
     how.batch = run->options.batch;
+    if (run->judging && run->on_text) {
+        size_t words = syn_data_info(run->data)->count[SYN_DATA_TEST];
+        struct syn_feed_streams streams =
+            syn_feed_streams(words, run->rank, (size_t)run->options.workers);
+        how.batch = streams.most > how.batch ? streams.most : how.batch;
+        run->has_no_stream = streams.count == 0;
+    }
     how.time = run->options.time;
     how.threads = run->threads;
     how.seed = dropout_seed(run);
@@ -61,6 +68,9 @@ static enum syn_status open_data(struct syn_run *run)
     bool judges = run->options.evaluate && !run->options.no_exchange && !syn_run_serves(run);
     if (judges && info->count[SYN_DATA_TEST] > 0)
         SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TEST, run->rank, &run->judging));
+    if (judges && run->on_text && info->count[SYN_DATA_VALID] > 0)
+        SYN_TRY(
+            syn_feed_open(run->data, &run->options, SYN_DATA_VALID, run->rank, &run->validating));
     return SYN_OK;
 }
 
@@ -94,8 +104,9 @@ static enum syn_status check_room(const struct syn_run *run)
 {
     bool share = strcmp(syn_group_transport(run->group), "threads") == 0;
     double parts = share ? (double)run->options.workers : 1;
-    return syn_checkpoint_check_room(
-        run->options.out, parts * 4 * sizeof(float) * (double)run->params, SYN_CHECKPOINTS_KEPT);
+    return syn_checkpoint_check_room(run->options.out,
+                                     parts * 4 * sizeof(float) * (double)run->params,
+                                     SYN_CHECKPOINTS_KEPT + (run->validating ? 1 : 0));
 }
 
 /* Remove what an earlier run has left where this one's checkpoints go. Worker 0 has seen that it
@@ -232,6 +243,7 @@ void syn_run_close(struct syn_run *run)
     free(run->undo);
     free(run->told);
     syn_loader_close(run->judging);
+    syn_loader_close(run->validating);
     syn_loader_close(run->learning);
     syn_model_free(run->model);
     syn_data_close(run->data);

@@ -12,6 +12,13 @@
 
 #define SYN_OFFERS 4 /* checkpoints that a worker looks for before it gives up */
 
+/* The evaluation with the lowest loss on the validation part. Its checkpoint is kept. */
+struct syn_best {
+    uint64_t step; /* 0: there was none */
+    double epoch;
+    double loss;
+};
+
 struct syn_run {
     struct syn_train_options options;
     struct syn_group *group; /* lent */
@@ -27,7 +34,9 @@ struct syn_run {
     struct syn_data *data;
     struct syn_model *model;
     struct syn_loader *learning;
-    struct syn_loader *judging; /* NULL if nothing is evaluated */
+    struct syn_loader *judging;    /* NULL if nothing is evaluated */
+    struct syn_loader *validating; /* NULL if there is no validation part: images have none */
+    bool has_no_stream;            /* more workers than columns to evaluate */
     struct syn_update update;
     struct syn_files files; /* worker 0's; the others know the directory */
     size_t params;
@@ -52,6 +61,8 @@ struct syn_run {
     struct syn_meter last;   /* what the last line of metrics.jsonl says */
     struct syn_meter total;
     struct syn_meter judged;     /* the last evaluation */
+    struct syn_meter validated;  /* the same on the validation part */
+    struct syn_best best;        /* of the run so far, by the validation part */
     uint64_t judged_step;        /* of what weights it was; 0 for none */
     struct syn_cost cost_before; /* the worker's at the last line of metrics.jsonl */
     struct syn_cost unreported;  /* what it had spent since then when it was saved */

@@ -200,6 +200,10 @@ void syn_run_log_judged(struct syn_run *run)
     char line[LINE_BYTES];
     struct syn_json json = begin_line(run, line);
     double loss = syn_meter_loss(&run->judged);
+    if (run->validating) {
+        syn_json_real(&json, "validation_loss", syn_meter_loss(&run->validated));
+        syn_json_real(&json, "validation_perplexity", exp(syn_meter_loss(&run->validated)));
+    }
     syn_json_real(&json, "test_loss", loss);
     if (run->on_text)
         syn_json_real(&json, "test_perplexity", exp(loss));
@@ -253,6 +257,10 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
         .test_loss = judged_or_nan(run, loss),
         .test_accuracy = judged_or_nan(run, syn_meter_accuracy(&run->judged)),
         .test_perplexity = judged_or_nan(run, exp(loss)),
+        .validation_loss = judged_or_nan(run, syn_meter_loss(&run->validated)),
+        .best_step = run->best.step,
+        .best_epoch = run->best.epoch,
+        .best_validation_loss = run->best.step > 0 ? run->best.loss : (double)NAN,
         .weights_hash = syn_run_hash(run),
         .on_text = run->on_text,
         .is_first = run->rank == 0,
@@ -261,6 +269,18 @@ struct syn_train_summary syn_run_summary(const struct syn_run *run)
     snprintf(summary.out, sizeof summary.out, "%s", run->files.out);
     syn_length_find_idle(syn_run_length(run), &run->options, summary.idle, sizeof summary.idle);
     return summary;
+}
+
+/* Nothing for a data set without a validation part, whose last weights are the result. */
+static void put_validation(struct syn_json *json, const struct syn_train_summary *summary)
+{
+    if (summary->best_step == 0)
+        return;
+    syn_json_real(json, "validation_loss", summary->validation_loss);
+    syn_json_real(json, "validation_perplexity", exp(summary->validation_loss));
+    syn_json_count(json, "best_step", summary->best_step);
+    syn_json_real(json, "best_epoch", summary->best_epoch);
+    syn_json_real(json, "best_validation_perplexity", exp(summary->best_validation_loss));
 }
 
 size_t syn_train_summary_json(const struct syn_train_summary *summary, char *text, size_t capacity)
@@ -288,6 +308,7 @@ size_t syn_train_summary_json(const struct syn_train_summary *summary, char *tex
         syn_json_real(&json, "test_perplexity", summary->test_perplexity);
     else
         syn_json_real(&json, "test_accuracy", summary->test_accuracy);
+    put_validation(&json, summary);
     syn_json_real(&json, "bytes_out_per_step", summary->bytes_out_per_step);
     syn_json_real(&json, "bytes_in_per_step", summary->bytes_in_per_step);
     syn_json_real(&json, "ratio_to_dense", summary->ratio_to_dense);

@@ -93,6 +93,9 @@ struct syn_loader_options {
     size_t workers; /* how many share the part; at least 1 */
     uint64_t seed;  /* of the order and of the augmentation; the same for all workers */
     bool augment;   /* cifar10: pad by 4, crop at random, flip at random; others ignore it */
+    size_t streams; /* tokens, if above 0: the part is cut into so many columns whatever the workers
+                     * are, and this loader has those from number `first` on, `batch` of them */
+    size_t first;
 };
 
 /* One worker, seed 1, no augmentation, 35 words at a time. */

@@ -136,6 +136,10 @@ struct syn_train_summary {
     double test_loss;      /* this and the next two: NAN if there was no evaluation */
     double test_accuracy;  /* 0 .. 1 */
     double test_perplexity;
+    double validation_loss; /* of the last evaluation; NAN: no validation part, as for images */
+    uint64_t best_step;     /* where it was lowest: that checkpoint is kept; 0: none */
+    double best_epoch;
+    double best_validation_loss;
     double bytes_out_per_step; /* of the worker that sent most; likewise in */
     double bytes_in_per_step;
     double ratio_to_dense; /* what a ring all-reduce of the whole gradient would send, over that */

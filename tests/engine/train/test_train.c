@@ -326,8 +326,95 @@ static void unnamed_runs_get_numbers(void **state)
     assert_int_equal(chdir(before), 0);
 }
 
-int main(void)
+static void write_text(const char *name, size_t words)
 {
+    FILE *file = fopen(runs_path(name), "w");
+    assert_non_null(file);
+    for (size_t i = 0; i < words; i++)
+        fprintf(file, "w%zu%s", i * i % 37, i % 9 == 8 ? "\n" : " ");
+    fprintf(file, "\n");
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_texts(void)
+{
+    write_text("ptb.train.txt", 900);
+    write_text("ptb.valid.txt", 150);
+    write_text("ptb.test.txt", 210);
+}
+
+/* The first weights, as a learning rate that moves nothing leaves them, judged by so many. */
+static struct syn_train_summary judge_text(uint64_t workers, uint64_t batch)
+{
+    struct syn_train_options options = runs_of("lstm-small", "judged-text");
+    assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "text"));
+    snprintf(options.data.data_dir, sizeof options.data.data_dir, "%s", runs_home);
+    options.workers = workers;
+    options.batch = batch;
+    options.time = 6;
+    options.steps = 1;
+    options.lr = 1e-9;
+    options.lr_schedule = "constant";
+    options.evaluate = true;
+    return runs_train(&options);
+}
+
+static void perplexity_does_not_depend_on_workers_or_batch(void **state)
+{
+    (void)state;
+    write_texts();
+    struct syn_train_summary one = judge_text(1, 20);
+    static const uint64_t others[][2] = {{2, 10}, {3, 4}, {1, 1}, {23, 1}};
+    for (size_t i = 0; i < 4; i++) {
+        struct syn_train_summary other = judge_text(others[i][0], others[i][1]);
+        if (fabs(other.test_loss - one.test_loss) > 1e-6 ||
+            fabs(other.validation_loss - one.validation_loss) > 1e-6)
+            fail_msg("%d workers, batch %d: %.9g and %.9g; expected %.9g and %.9g",
+                     (int)others[i][0], (int)others[i][1], other.test_loss, other.validation_loss,
+                     one.test_loss, one.validation_loss);
+    }
+}
+
+static void the_best_weights_on_the_validation_part_are_kept(void **state)
+{
+    (void)state;
+    write_texts();
+    struct syn_train_options options = runs_of("lstm-small", "best");
+    assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "text"));
+    snprintf(options.data.data_dir, sizeof options.data.data_dir, "%s", runs_home);
+    options.batch = 5;
+    options.time = 6;
+    options.epochs = 6;
+    options.lr = 10;
+    options.lr_schedule = "constant";
+    options.worker.optimizer.momentum = 0;
+    options.evaluate = true;
+    struct syn_train_summary summary = runs_train(&options);
+    const char *metrics = content(options.out, "metrics.jsonl");
+    double lowest = INFINITY;
+    unsigned long long lowest_step = 0;
+    for (const char *at = metrics; (at = strstr(at, "\"validation_loss\": ")) != NULL; at++) {
+        const char *line = at;
+        while (line > metrics && line[-1] != '\n')
+            line--;
+        unsigned long long step = 0;
+        assert_int_equal(sscanf(line, "{\"step\": %llu", &step), 1);
+        double loss = strtod(at + strlen("\"validation_loss\": "), NULL);
+        lowest_step = loss < lowest ? step : lowest_step;
+        lowest = fmin(lowest, loss);
+    }
+    assert_true(lowest_step > 0);
+    assert_int_equal(summary.best_step, lowest_step);
+    assert_true(fabs(summary.best_validation_loss - lowest) < 1e-6);
+    char name[64];
+    snprintf(name, sizeof name, "best/checkpoints/step-%llu/worker-0.syn", lowest_step);
+    assert_int_equal(access(runs_path(name), R_OK), 0);
+}
+
+int main(int count, char **words)
+{
+    if (count > 1)
+        cmocka_set_test_filter(words[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns),
         cmocka_unit_test(it_leaves_three_whole_files),
@@ -343,6 +430,8 @@ int main(void)
         cmocka_unit_test(a_directory_that_cannot_be_is_refused),
         cmocka_unit_test(an_old_run_is_replaced_only_when_asked_for),
         cmocka_unit_test(unnamed_runs_get_numbers),
+        cmocka_unit_test(perplexity_does_not_depend_on_workers_or_batch),
+        cmocka_unit_test(the_best_weights_on_the_validation_part_are_kept),
     };
     return cmocka_run_group_tests(tests, runs_begin, runs_end);
 }

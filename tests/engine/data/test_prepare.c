@@ -157,6 +157,33 @@ static void augmentation_does_not_depend_on_the_number_of_workers(void **state)
     free(alone);
 }
 
+/* The same image, found by its label, is another window in the next epoch, but for a few by chance. */
+static void augmentation_differs_from_epoch_to_epoch(void **state)
+{
+    (void)state;
+    const struct syn_data data = photographs();
+    struct syn_loader_options options = syn_loader_defaults(SYN_DATA_TRAIN, IMAGES);
+    struct syn_loader *loader;
+    size_t windows[2][IMAGES];
+    options.augment = true;
+    assert_ok(syn_loader_open(&data, &options, &loader));
+    for (size_t epoch = 0; epoch < 2; epoch++) {
+        struct syn_batch batch;
+        syn_loader_next(loader, &batch);
+        for (size_t i = 0; i < IMAGES; i++) {
+            size_t image = (size_t)batch.labels[i];
+            windows[epoch][image] =
+                find_window(&data, pixels + image * PIXELS, batch.input + i * PIXELS);
+        }
+    }
+    syn_loader_close(loader);
+    size_t same = 0;
+    for (size_t i = 0; i < IMAGES; i++)
+        same += windows[0][i] == windows[1][i];
+    if (same > IMAGES / 4)
+        fail_msg("%zu of %d images are cropped as in the epoch before", same, IMAGES);
+}
+
 /* A text whose word number i is i, so that every label is its token plus one. */
 #define WORDS 1000
 static int32_t text[WORDS + 1];
@@ -246,6 +273,7 @@ int main(void)
         cmocka_unit_test(pixels_are_normalised_by_channel),
         cmocka_unit_test(augmented_images_are_windows_of_the_padded_image),
         cmocka_unit_test(augmentation_does_not_depend_on_the_number_of_workers),
+        cmocka_unit_test(augmentation_differs_from_epoch_to_epoch),
         cmocka_unit_test(every_word_is_predicted_once_in_running_columns),
         cmocka_unit_test(text_without_words_at_a_time_or_with_too_many_columns_is_refused),
     };

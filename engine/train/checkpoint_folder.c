@@ -145,6 +145,8 @@ enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t 
         SYN_TRY(syn_path_make_directory(part));
     remove_surplus(directory, step, rank, workers);
     SYN_TRY(part_path(directory, step, rank, path));
+    if (!syn_path_is_file(path))
+        SYN_TRY(syn_tree_remove(path)); /* a folder in its place, which no rename() replaces */
     return syn_archive_save(archive, path);
 }
 

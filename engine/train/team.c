@@ -3,6 +3,7 @@
  * the calling one, so that the watcher is called on the thread it expects. */
 #include "engine/train/team.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "engine/base/fail.h"
@@ -17,6 +18,7 @@ struct team {
     const struct syn_train_watch *watch;
     struct syn_train_summary *summary;
     enum syn_status status; /* of worker 0, which hears of every failure */
+    atomic_int cause;       /* status of the first of the others that failed by itself */
 };
 
 /* What the others than worker 0 get of the watcher. */
@@ -36,10 +38,16 @@ static void train_as(void *context, size_t member)
     struct syn_run *run;
     struct syn_train_summary unread;
     struct syn_train_watch others = stops_of(team->watch);
-    if (member == 0)
+    if (member == 0) {
         team->status = syn_train_go(team->first, team->watch, team->summary);
-    else if (syn_train_prepare(team->options, team->groups[member], &run) == SYN_OK)
-        syn_train_go(run, &others, &unread);
+        return;
+    }
+    enum syn_status status = syn_train_prepare(team->options, team->groups[member], &run);
+    if (status == SYN_OK)
+        status = syn_train_go(run, &others, &unread);
+    int none = SYN_OK;
+    if (status != SYN_OK && status != SYN_PEER)
+        atomic_compare_exchange_strong(&team->cause, &none, (int)status);
 }
 
 static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint64_t servers)
@@ -59,7 +67,8 @@ static enum syn_status train_together(struct team *team, size_t count)
         status = syn_train_prepare(team->options, team->groups[0], &team->first);
     if (status == SYN_OK) {
         syn_crew_run(team->groups, count, train_as, team);
-        status = team->status;
+        enum syn_status cause = (enum syn_status)atomic_load(&team->cause);
+        status = team->status == SYN_PEER && cause != SYN_OK ? cause : team->status;
     }
     for (size_t i = 0; i < count; i++)
         syn_group_close(team->groups[i]);

@@ -157,7 +157,7 @@ static void augmentation_does_not_depend_on_the_number_of_workers(void **state)
     free(alone);
 }
 
-/* The same image, found by its label, is another window in the next epoch, but for a few by chance. */
+/* The same image, found by its label, is another window in the next epoch, but for a few. */
 static void augmentation_differs_from_epoch_to_epoch(void **state)
 {
     (void)state;

@@ -1,0 +1,128 @@
+/* What evaluation says, against an evaluation by hand of what the run has saved. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/engine/checkpoint.h>
+
+#include "runs.h"
+
+#define WORKERS 3
+
+/* The weights of worker 0 and the mean of all workers' running statistics, from a checkpoint. */
+static void load(const struct syn_train_options *options, uint64_t step, struct syn_model *model,
+                 float *weights)
+{
+    size_t params = syn_layout_size(syn_model_layout(model));
+    size_t count = syn_layout_size(syn_model_statistics_layout(model));
+    float *statistics = syn_model_statistics(model);
+    float *own = calloc(count, sizeof *own);
+    assert_non_null(own);
+    for (size_t i = 0; i < count; i++)
+        statistics[i] = 0;
+    for (size_t w = 0; w < WORKERS; w++) {
+        char path[SYN_CHECKPOINT_PATH];
+        struct syn_archive *archive;
+        assert_ok(syn_checkpoint_path(options->out, step, w, path));
+        assert_ok(syn_archive_load(path, &archive));
+        assert_ok(syn_archive_copy(archive, "train/weights", weights, params * sizeof *weights));
+        assert_ok(syn_archive_copy(archive, "model/statistics", own, count * sizeof *own));
+        for (size_t i = 0; i < count; i++)
+            statistics[i] += own[i] / WORKERS;
+        syn_archive_free(archive);
+    }
+    free(own);
+}
+
+/* The whole test part by one loader: the sum of losses over the number of labels. */
+static double judge(const struct syn_data *data, struct syn_model *model, const float *weights)
+{
+    struct syn_loader *loader;
+    struct syn_loader_options how = syn_loader_defaults(SYN_DATA_TEST, 4);
+    double sum = 0;
+    size_t counted = 0;
+    assert_ok(syn_loader_open(data, &how, &loader));
+    for (uint64_t i = 0; i < syn_loader_batches(loader); i++) {
+        struct syn_batch batch;
+        struct syn_step_result result;
+        syn_loader_next(loader, &batch);
+        struct syn_examples examples = {
+            .count = batch.count, .images = batch.input, .labels = batch.labels};
+        assert_ok(syn_model_evaluate(model, weights, &examples, &result));
+        sum += result.loss * (double)result.counted;
+        counted += result.counted;
+    }
+    syn_loader_close(loader);
+    assert_int_equal(counted, syn_data_info(data)->count[SYN_DATA_TEST]);
+    return sum / (double)counted;
+}
+
+static void the_test_loss_is_that_of_all_examples_with_mean_statistics(void **state)
+{
+    (void)state;
+    struct syn_data *data;
+    struct syn_graph *graph;
+    struct syn_model *model;
+    struct syn_input input;
+    struct syn_model_options how;
+    struct syn_train_options options = runs_of("resnet20", "judged");
+    options.workers = WORKERS;
+    options.batch = 4;
+    options.data.synthetic_examples = 60;
+    options.evaluate = true;
+    struct syn_train_summary summary = runs_train(&options);
+    assert_ok(syn_data_open(&options.data, &data));
+    assert_ok(syn_model_usual_input("resnet20", &input));
+    assert_ok(syn_graph_ready("resnet20", &input, &graph));
+    syn_model_defaults(&how);
+    how.batch = 4;
+    assert_ok(syn_model_build(graph, &how, &model));
+    syn_graph_free(graph);
+    float *weights = calloc(summary.params, sizeof *weights);
+    assert_non_null(weights);
+    load(&options, summary.steps, model, weights);
+    double expected = judge(data, model, weights);
+    if (fabs(summary.test_loss - expected) > 1e-5 * expected)
+        fail_msg("test loss %.9g; by hand %.9g", summary.test_loss, expected);
+    free(weights);
+    syn_model_free(model);
+    syn_data_close(data);
+}
+
+/* A ring sends 2 (P-1)/P of the gradient, whatever the number of steps between two lines. */
+static void bytes_are_those_of_one_step(void **state)
+{
+    (void)state;
+    for (uint64_t every = 1; every <= 5; every += 4) {
+        static char text[1 << 16];
+        struct syn_train_options options = runs_of("mlp", "bytes");
+        options.workers = WORKERS;
+        options.steps = 10;
+        options.log_every = every;
+        struct syn_train_summary summary = runs_train(&options);
+        double dense = 2.0 * (WORKERS - 1) / WORKERS * 4 * (double)summary.params;
+        assert_true(fabs(summary.bytes_out_per_step / dense - 1) < 0.01);
+        FILE *file = fopen(runs_path("bytes/metrics.jsonl"), "r");
+        assert_non_null(file);
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+        size_t lines = 0;
+        for (const char *at = text; (at = strstr(at, "\"bytes_out\": ")) != NULL; at++, lines++) {
+            double bytes = strtod(at + strlen("\"bytes_out\": "), NULL);
+            if (fabs(bytes / dense - 1) > 0.01)
+                fail_msg("%g bytes a step; expected %g", bytes, dense);
+        }
+        assert_int_equal(lines, 10 / every);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_test_loss_is_that_of_all_examples_with_mean_statistics),
+        cmocka_unit_test(bytes_are_those_of_one_step),
+    };
+    return cmocka_run_group_tests(tests, runs_begin, runs_end);
+}

@@ -72,8 +72,9 @@ enum syn_status syn_group_check_alone(void);
 /* Message passing that the host program brings. Messages between two workers arrive whole and in
  * the order of sending; a receive always asks for exactly the size that was sent. The library
  * calls these from one thread at a time, which need not be the opening one, and from nowhere
- * else. Return 0 on success; anything else fails the exchange on all workers. A message that takes
- * longer than timeout_ms to arrive counts as silence. */
+ * else. Return 0 on success; anything else fails the exchange on all workers. A failure is
+ * one of the connection to that peer, which everybody then names. A message that takes longer than
+ * timeout_ms and a second for each 100,000 bytes to arrive counts as silence. */
 struct syn_caller_transport {
     void *context; /* handed to every function */
 

@@ -12,6 +12,7 @@
  * being asked: it may be waiting for us while we wait for somebody else. */
 #include "transport/transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -23,6 +24,9 @@
 /* How often that is, at least and at most; an eighth of the time-out in between. */
 #define TELL_LEAST_NS INT64_C(20000000)
 #define TELL_MOST_NS  INT64_C(1000000000)
+
+/* A link slower than this counts as silent: 100 kB/s. */
+#define SLOWEST_BYTES_PER_MS 100
 
 enum frame_kind { FRAME_DATA = 1, FRAME_NOTICE };
 
@@ -51,7 +55,8 @@ struct link {
     enum stage stage;
     void *handle; /* in FRAME, DATA and NOTICE */
     uint64_t frame[2];
-    int64_t told_ns; /* in ASKER: when the peer was last told that we are there */
+    int64_t began_ns; /* when the receive was */
+    int64_t told_ns;  /* in ASKER: when the peer was last told that we are there */
     struct syn_notice notice;
     struct syn_request *first; /* receives, in order */
     struct syn_request *last;
@@ -75,42 +80,47 @@ static const struct syn_caller_transport *host_of(const struct syn_group *group)
     return &((const struct membership *)group->state)->host;
 }
 
-static enum syn_status send_part(const struct syn_group *group, size_t peer, const void *bytes,
+/* A function of the host's failed with that code: so has the connection to that peer. */
+static enum syn_status lose(struct syn_group *group, size_t peer, const char *function, int code)
+{
+    char reason[64];
+    snprintf(reason, sizeof reason, "%s returned %d", function, code);
+    syn_fail_again(SYN_PEER, reason);
+    return syn_group_lost(group, peer);
+}
+
+static enum syn_status send_part(struct syn_group *group, size_t peer, const void *bytes,
                                  size_t count, void **handle)
 {
     const struct syn_caller_transport *host = host_of(group);
     int code = host->start_send(host->context, peer, bytes, count, handle);
-    return code == 0 ? SYN_OK
-                     : syn_fail(SYN_IO, "sending %zu bytes to worker %zu: start_send returned %d",
-                                count, peer, code);
+    return code == 0 ? SYN_OK : lose(group, peer, "start_send", code);
 }
 
-static enum syn_status await(const struct syn_group *group, size_t peer, enum stage stage,
-                             void *bytes, size_t count)
+static enum syn_status await(struct syn_group *group, size_t peer, enum stage stage, void *bytes,
+                             size_t count)
 {
     const struct syn_caller_transport *host = host_of(group);
     struct link *link = link_to(group, peer);
     link->stage = NOTHING;
     int code = host->start_receive(host->context, peer, bytes, count, &link->handle);
     if (code != 0)
-        return syn_fail(SYN_IO, "receiving %zu bytes from worker %zu: start_receive returned %d",
-                        count, peer, code);
+        return lose(group, peer, "start_receive", code);
     link->stage = stage;
+    link->began_ns = syn_clock_ns();
     return SYN_OK;
 }
 
-static enum syn_status await_frame(const struct syn_group *group, size_t peer)
+static enum syn_status await_frame(struct syn_group *group, size_t peer)
 {
     return await(group, peer, FRAME, link_to(group, peer)->frame, FRAME_BYTES);
 }
 
-static enum syn_status probe(const struct syn_group *group, size_t peer, void *handle,
-                             bool *is_done)
+static enum syn_status probe(struct syn_group *group, size_t peer, void *handle, bool *is_done)
 {
     const struct syn_caller_transport *host = host_of(group);
     int code = host->test(host->context, handle, is_done);
-    return code == 0 ? SYN_OK
-                     : syn_fail(SYN_IO, "exchanging with worker %zu: test returned %d", peer, code);
+    return code == 0 ? SYN_OK : lose(group, peer, "test", code);
 }
 
 static void give_up(const struct syn_group *group, void *handle)
@@ -127,7 +137,7 @@ static void cancel_send(const struct syn_group *group, struct syn_request *reque
             give_up(group, request->handles[part]);
 }
 
-static enum syn_status start_send(const struct syn_group *group, struct syn_request *request,
+static enum syn_status start_send(struct syn_group *group, struct syn_request *request,
                                   enum frame_kind kind)
 {
     request->extra[KIND] = kind;
@@ -146,7 +156,7 @@ static enum syn_status start_send(const struct syn_group *group, struct syn_requ
     return SYN_OK;
 }
 
-static enum syn_status test_send(const struct syn_group *group, struct syn_request *request)
+static enum syn_status test_send(struct syn_group *group, struct syn_request *request)
 {
     request->is_active = false;
     for (size_t part = 0; part < 2; part++) {
@@ -159,7 +169,7 @@ static enum syn_status test_send(const struct syn_group *group, struct syn_reque
     return SYN_OK;
 }
 
-static enum syn_status read_frame(const struct syn_group *group, size_t peer)
+static enum syn_status read_frame(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
     if (link->frame[KIND] == FRAME_NOTICE && link->frame[COUNT] == sizeof link->notice)
@@ -173,7 +183,7 @@ static enum syn_status read_frame(const struct syn_group *group, size_t peer)
     return SYN_OK;
 }
 
-static enum syn_status deliver(const struct syn_group *group, size_t peer)
+static enum syn_status deliver(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
     link->first->extra[ARRIVED] = true;
@@ -182,7 +192,7 @@ static enum syn_status deliver(const struct syn_group *group, size_t peer)
     return await_frame(group, peer);
 }
 
-static enum syn_status accept_data(const struct syn_group *group, size_t peer)
+static enum syn_status accept_data(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
     if (link->frame[COUNT] > link->first->count)
@@ -194,13 +204,18 @@ static enum syn_status accept_data(const struct syn_group *group, size_t peer)
 }
 
 /* Do what can be done without waiting about what comes from a peer. */
-static enum syn_status advance(const struct syn_group *group, size_t peer)
+static enum syn_status advance(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
     for (;;) {
         bool is_done = false;
-        if (link->stage == FRAME || link->stage == DATA || link->stage == NOTICE)
-            SYN_TRY(probe(group, peer, link->handle, &is_done));
+        bool is_under_way = link->stage == FRAME || link->stage == DATA || link->stage == NOTICE;
+        enum syn_status status = is_under_way ? probe(group, peer, link->handle, &is_done) : SYN_OK;
+        if (status != SYN_OK) {
+            give_up(group, link->handle);
+            link->stage = NOTHING; /* what others say is still heard */
+            return status;
+        }
         if (link->stage == ASKER && link->first)
             SYN_TRY(accept_data(group, peer));
         else if (link->stage == FRAME && is_done)
@@ -261,7 +276,7 @@ static void tell(struct syn_group *group, size_t peer, const struct syn_notice *
 }
 
 /* Move the notices on their way; whether any still is. */
-static enum syn_status push_notices(const struct syn_group *group, size_t peer, bool *is_any_left)
+static enum syn_status push_notices(struct syn_group *group, size_t peer, bool *is_any_left)
 {
     for (size_t kind = 0; kind < SYN_NOTICE_KINDS; kind++) {
         struct syn_request *request = &link_to(group, peer)->outbox[kind].request;
@@ -288,6 +303,17 @@ static void say_here(struct syn_group *group, size_t peer)
     link->told_ns = syn_clock_ns();
 }
 
+/* The host does not tell how much of a body has come, and an answer would come behind it. So a body
+ * that has been announced is as good as an answer, for as long as a slow link may take. */
+static void trust_bodies(struct syn_group *group, size_t peer)
+{
+    const struct link *link = link_to(group, peer);
+    int64_t now_ns = syn_clock_ns();
+    int64_t granted_ns = (int64_t)(link->frame[COUNT] / SLOWEST_BYTES_PER_MS) * 1000000;
+    if (link->stage == DATA && now_ns - link->began_ns < granted_ns)
+        group->peers[peer].heard_ns = now_ns;
+}
+
 static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
 {
     for (size_t peer = 0; peer < group->size && !*came; peer++) {
@@ -296,6 +322,7 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
         SYN_TRY(push_notices(group, peer, &is_any_left));
         SYN_TRY(advance(group, peer));
         say_here(group, peer);
+        trust_bodies(group, peer);
         if (link->stage != HEARER)
             continue;
         *notice = link->notice;
@@ -320,7 +347,7 @@ static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 }
 
 /* Let the last notices go out, within limits. */
-static void flush(const struct syn_group *group)
+static void flush(struct syn_group *group)
 {
     int64_t start_ns = syn_clock_ns();
     int64_t waited_ns = 0;

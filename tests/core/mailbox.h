@@ -20,6 +20,7 @@ struct mailbox {
     size_t workers;
     struct letter *boxes[MAILBOX_MOST][MAILBOX_MOST]; /* [from][to] */
     int sends_left;                                   /* then sending fails */
+    size_t dead;                                      /* receiving from it fails; 0: none */
     bool is_cut;                                      /* what worker 0 sends to worker 2 is lost */
 };
 

@@ -300,7 +300,8 @@ static const char *fails_to_send(struct syn_group *group, size_t actor)
     if (syn_group_send(group, 1 - group->rank, &byte, 1, &requests[0]) == SYN_OK)
         syn_group_receive(group, 1 - group->rank, &byte, 1, &requests[1]);
     enum syn_status status = syn_group_wait(group, requests, 2);
-    return status == SYN_IO && strstr(syn_error_text(), "start_send returned 17") ? "" : "no error";
+    return status == SYN_PEER && strstr(syn_error_text(), "start_send returned 17") ? ""
+                                                                                    : "no error";
 }
 
 static void a_host_function_that_fails_is_told_with_its_code(void **state)
@@ -311,6 +312,27 @@ static void a_host_function_that_fails_is_told_with_its_code(void **state)
         mailbox.sends_left = sends;
         by_mailbox(&mailbox, 200, fails_to_send, 0);
     }
+}
+
+/* Worker 2 has died. Worker 0 waits for it, and worker 1 for worker 0. */
+static const char *find_the_dead_one(struct syn_group *group, size_t actor)
+{
+    char byte;
+    struct syn_request request;
+    if (group->rank == actor)
+        return "";
+    syn_group_receive(group, group->rank == 0 ? actor : 0, &byte, 1, &request);
+    enum syn_status status = syn_group_wait(group, &request, 1);
+    bool is_right = status == SYN_PEER && strncmp(syn_error_text(), "worker 2 died", 13) == 0;
+    return is_right ? "" : "worker 2 was not named first";
+}
+
+static void all_survivors_name_the_one_whose_connection_failed(void **state)
+{
+    (void)state;
+    struct mailbox mailbox = mailbox_for(3);
+    mailbox.dead = 2;
+    by_mailbox(&mailbox, LONG_MS, find_the_dead_one, 2);
 }
 
 static void a_launcher_is_known_by_its_environment(void **state)
@@ -389,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_failure_reaches_workers_that_cannot_hear_the_one_who_fails),
         cmocka_unit_test(a_host_without_cancel_will_do),
         cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),
+        cmocka_unit_test(all_survivors_name_the_one_whose_connection_failed),
         cmocka_unit_test(a_launcher_is_known_by_its_environment),
         cmocka_unit_test(tasks_of_srun_without_mpi_are_refused),
         cmocka_unit_test(a_build_without_mpi_says_so),

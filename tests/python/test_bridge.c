@@ -186,7 +186,7 @@ static void a_peer_that_the_host_has_lost_fails_whoever_waits(void **state)
     assert_ok(syn_bridge_join(bridge, 0, NULL, &group));
     assert_ok(syn_group_receive(group, 1, &byte, 1, &request));
     assert_int_equal(pthread_create(&thread, NULL, lose, bridge), 0);
-    assert_status(SYN_IO, syn_group_wait(group, &request, 1));
+    assert_status(SYN_PEER, syn_group_wait(group, &request, 1));
     assert_non_null(strstr(syn_error_text(), "worker 1"));
     pthread_join(thread, NULL);
     syn_group_close(group);

@@ -103,7 +103,7 @@ static bool whole_gradient(struct crew *crew, size_t rank, size_t step, float *g
             sum[i] += (double)part[i];
     }
     for (size_t i = 0; i < crew_size(crew); i++)
-        gradient[i] = (float)(sum[i] / PARTS);
+        gradient[i] = (float)(sum[i] / (double)PARTS);
     return true;
 }
 

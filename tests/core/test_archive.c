@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +51,14 @@ static void a_failed_save_leaves_nothing_behind(void **state)
     assert_status(SYN_IO, syn_archive_save(made, "/nonexistent-directory/file"));
     assert_status(SYN_INVALID, syn_archive_add(made, "one", "again", 5));
     assert_status(SYN_INVALID, syn_archive_add(made, "", "nameless", 8));
+    /* Written in full beside its place, which turns out to be a directory's. */
+    char path[] = "/tmp/syncopate-archive-XXXXXX";
+    char temporary[sizeof path + 4];
+    assert_non_null(mkdtemp(path));
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    assert_status(SYN_IO, syn_archive_save(made, path));
+    assert_int_not_equal(access(temporary, F_OK), 0);
+    rmdir(path);
     syn_archive_free(made);
 }
 

@@ -340,6 +340,23 @@ static void rounding_in_blocks_leaves_less_than_there_was(void **state)
         }
 }
 
+/* Blocks of very different size, each with one magnitude, which every form can tell. */
+static void each_block_has_a_scale_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"q8", "q4", "q2"};
+    static const float sizes[] = {1, 1e6F, 1e-6F};
+    for (size_t f = 0; f < 3; f++) {
+        float x[600];
+        uint8_t bytes[4096];
+        for (size_t i = 0; i < 600; i++)
+            x[i] = sizes[i / 256] * (i % 3 ? 1 : -1);
+        syn_value_find(forms[f])->encode(syn_kernels(), x, 600, 1, bytes);
+        for (size_t i = 0; i < 600; i++)
+            assert_true(fabsf(x[i] / sizes[i / 256] * (i % 3 ? 1 : -1) - 1) < 1e-6F);
+    }
+}
+
 static void blocks_say_which_value_is_not_finite(void **state)
 {
     (void)state;
@@ -454,6 +471,7 @@ int main(void)
         cmocka_unit_test(bits_beyond_the_last_are_refused),
         cmocka_unit_test(a_gap_without_its_low_bits_is_refused),
         cmocka_unit_test(rounding_in_blocks_leaves_less_than_there_was),
+        cmocka_unit_test(each_block_has_a_scale_of_its_own),
         cmocka_unit_test(blocks_say_which_value_is_not_finite),
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(a_packet_of_another_step_bucket_or_size_is_refused),

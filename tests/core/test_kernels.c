@@ -1,4 +1,5 @@
-/* Kernels: the vector set gives the reference's bits on every input, and the reference is right. */
+/* Kernels: the vector set gives the reference's bits on every input, and the reference is right.
+ * Lists: their sum. */
 #include "check.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <syncopate/random.h>
 
 #include "tensor/kernels.h"
+#include "tensor/list.h"
 
 #define MOST 1100
 
@@ -121,12 +123,31 @@ static void every_half_survives_the_way_to_float_and_back(void **state)
     }
 }
 
+static void a_sum_of_lists_is_sorted_and_has_no_zeros(void **state)
+{
+    (void)state;
+    struct syn_list a = {(uint32_t[]){1, 4, 5, 9}, (float[]){1, 2, 3, 4}, 4, 4};
+    struct syn_list b = {(uint32_t[]){0, 4, 5, 7, 8}, (float[]){7, -2, 1, 5, 6}, 5, 5};
+    static const uint32_t index[] = {0, 1, 5, 7, 8, 9}; /* 2 - 2 is none */
+    static const float value[] = {7, 1, 4, 5, 6, 4};
+    struct syn_list sum;
+    assert_ok(syn_list_open(&sum, 9));
+    for (int turn = 0; turn < 2; turn++) {
+        syn_list_add(&sum, turn ? &b : &a, turn ? &a : &b);
+        assert_int_equal(sum.count, 6);
+        assert_memory_equal(sum.index, index, sizeof index);
+        assert_memory_equal(sum.value, value, sizeof value);
+    }
+    syn_list_close(&sum);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vector_and_portable_kernels_give_the_same_bits),
         cmocka_unit_test(halves_round_to_nearest_even_and_stop_at_65504),
         cmocka_unit_test(every_half_survives_the_way_to_float_and_back),
+        cmocka_unit_test(a_sum_of_lists_is_sorted_and_has_no_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

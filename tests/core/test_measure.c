@@ -9,6 +9,7 @@
 #include <syncopate/recipe.h>
 
 #include "exchange/exchange.h"
+#include "inspect/median.h"
 #include "team.h"
 
 static const size_t team_sizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
@@ -66,6 +67,23 @@ static void every_exchange_sends_what_theory_says(void **state)
             assert_bytes_are_theory(&stage, team_sizes[t]);
             assert_int_equal(stage.got[0].count, syn_exchange_row(i)->is_dense ? SIZE : SIZE / 50);
         }
+}
+
+/* Whole lists leave nothing to chance: also their heads count. */
+static void split_of_everything_sends_what_theory_says_to_the_byte(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {2, 4, 8};
+    for (size_t t = 0; t < 3; t++) {
+        struct stage stage = stage_for("topk");
+        stage.options.exchange = "split";
+        stage.options.keep = 1;
+        stage.options.density = 1;
+        stage.size = 8 * 256;
+        team_run(sizes[t], 20000, measure, &stage);
+        assert_int_equal(stage.status[0], SYN_OK);
+        assert_true(fabs((double)stage.got[0].bytes_max - stage.got[0].bytes_bound) < 1);
+    }
 }
 
 static void split_sends_two_messages_of_evenly_shared_lists(void **state)
@@ -194,18 +212,29 @@ static void one_worker_has_no_links(void **state)
     assert_int_equal(stage.status[0], SYN_INVALID);
 }
 
+static void the_median_is_the_one_in_the_middle(void **state)
+{
+    (void)state;
+    double times[] = {9, 1, 5, 3, 7};
+    assert_true(syn_median((double[]){4}, 1) == 4);
+    assert_true(syn_median(times, 5) == 5);
+    assert_true(syn_median((double[]){2, 8, 1}, 3) == 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_workers_find_the_same_links),
         cmocka_unit_test(one_worker_has_no_links),
         cmocka_unit_test(every_exchange_sends_what_theory_says),
+        cmocka_unit_test(split_of_everything_sends_what_theory_says_to_the_byte),
         cmocka_unit_test(split_sends_two_messages_of_evenly_shared_lists),
         cmocka_unit_test(halves_halve_the_bytes_of_theory_too),
         cmocka_unit_test(nothing_is_not_measured),
         cmocka_unit_test(a_residual_that_is_left_open_is_resolved_first),
         cmocka_unit_test(codes_are_measured_with_their_entropy),
         cmocka_unit_test(as_many_are_picked_as_the_density_says),
+        cmocka_unit_test(the_median_is_the_one_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

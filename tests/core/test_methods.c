@@ -127,6 +127,36 @@ static void strom_follows_its_formula_in_every_mode(void **state)
         }
 }
 
+/* What was asked for by density is sent, and no more, whatever the gradients' scale. */
+static void follow_density(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+{
+    float gradient[SIZE];
+    bool holds = true;
+    for (size_t i = 0; i < 20 && holds; i++) {
+        struct syn_ticket ticket;
+        struct syn_merged merged;
+        scenario_gradient(RANDOM, rank, i, gradient, SIZE);
+        for (size_t e = 0; e < SIZE; e++)
+            gradient[e] *= stage->bad;
+        holds = syn_reducer_begin(reducer, gradient, NULL, &ticket) == SYN_OK &&
+                syn_reducer_wait(reducer, ticket, &merged) == SYN_OK &&
+                merged.cost.selected > SIZE / 100 && merged.cost.selected <= SIZE / 20;
+    }
+    stage->holds[rank] = holds;
+}
+
+static void strom_steers_to_its_density_whatever_the_scale(void **state)
+{
+    (void)state;
+    static const float scales[] = {1e-6F, 1, 1e6F};
+    for (int s = 0; s < 3; s++) {
+        struct stage stage = stage_for("strom");
+        stage.bad = scales[s];
+        stage_play(&stage, 1, 2000, follow_density);
+        assert_true(stage.holds[0]);
+    }
+}
+
 /* Zero all but the k largest magnitudes, ties to the smaller index: plain, by picking the largest k
  * times. */
 static void keep_largest(float *x, size_t k)
@@ -253,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corrected_momentum_follows_its_formula),
         cmocka_unit_test(strom_follows_its_formula_in_every_mode),
+        cmocka_unit_test(strom_steers_to_its_density_whatever_the_scale),
         cmocka_unit_test(gtopk_is_what_plain_merging_gives),
         cmocka_unit_test(the_right_workers_take_back_what_merges_drop),
     };

@@ -255,6 +255,31 @@ static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(voi
         assert_true(stage.holds[w]);
 }
 
+/* Worker 0 has something to say, worker 1 nothing. */
+static void say_something_or_nothing(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+{
+    float gradient[SIZE] = {0};
+    struct syn_ticket ticket;
+    struct syn_merged merged = {0};
+    if (rank == 0)
+        scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
+    stage->holds[rank] = syn_reducer_begin(reducer, gradient, NULL, &ticket) == SYN_OK &&
+                         syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
+    stage->handed[rank] = (double)merged.cost.bytes_out;
+    stage->applied[rank] = (double)merged.cost.bytes_in;
+}
+
+static void bytes_in_are_what_the_others_sent(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("topk");
+    stage_play(&stage, 2, 20000, say_something_or_nothing);
+    assert_true(stage.holds[0] && stage.holds[1]);
+    assert_true(stage.handed[0] > stage.handed[1] && stage.handed[1] > 0);
+    assert_true(stage.applied[0] == stage.handed[1]);
+    assert_true(stage.applied[1] == stage.handed[0]);
+}
+
 static void scale_without_residual(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     float gradient[SIZE] = {1};
@@ -447,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_loaded_reducer_goes_on_to_the_same_bits),
         cmocka_unit_test(a_state_of_impossible_numbers_is_refused),
         cmocka_unit_test(a_step_may_choose_its_density_up_to_the_most_and_tells_its_times),
+        cmocka_unit_test(bytes_in_are_what_the_others_sent),
         cmocka_unit_test(a_scale_needs_a_residual),
         cmocka_unit_test(what_cannot_be_combined_is_refused_with_the_reason),
         cmocka_unit_test(a_gradient_in_pieces_gives_the_same_bits),

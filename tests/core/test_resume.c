@@ -27,6 +27,7 @@ struct break_in {
     uint64_t hash[TEAM_MOST];
     float settled[TEAM_MOST][BOWL_SIZE];
     float unsent[TEAM_MOST][BOWL_SIZE];
+    float first[TEAM_MOST][BOWL_SIZE]; /* weights after the first step */
 };
 
 static enum syn_status begin_or_resume(struct break_in *own, struct syn_worker *worker, size_t rank,
@@ -76,6 +77,8 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
         bowl_gradient(rank, step, weights, gradient);
         if (status == SYN_OK)
             status = syn_worker_step(worker, gradient, &rates, weights);
+        if (step == first)
+            memcpy(own->first[rank], weights, sizeof weights);
         if (step >= own->saved_at)
             own->hash[rank] = syn_hash(own->hash[rank], weights, sizeof weights);
     }
@@ -251,6 +254,32 @@ static void another_number_of_workers_loses_nothing(void **state)
     check_regrouped(2);
 }
 
+/* Each with its own gradient from there: a step away, and not from the weights they were opened
+ * with or from none. */
+static void with_a_delay_another_number_of_workers_goes_on_from_the_global_weights(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"od-sgd", "ssd-sgd"};
+    static const char *const stores[] = {"replicas", "shards"};
+    struct break_in *whole = malloc(sizeof *whole);
+    for (int i = 0; i < 4; i++) {
+        memset(whole, 0, sizeof *whole);
+        whole->options = bowl_options(recipes[i % 2]);
+        whole->options.store = stores[i / 2];
+        whole->saved_at = 10;
+        for (size_t w = 0; w < 3; w++)
+            assert_ok(syn_archive_new(&whole->archives[w]));
+        play_break(whole, 3);
+        whole->archive_count = 3;
+        play_break(whole, 2);
+        for (size_t w = 0; w < 2; w++)
+            for (size_t e = 0; e < BOWL_SIZE; e++)
+                assert_true(fabsf(whole->first[w][e] - whole->settled[w][e]) < 0.1F);
+        free_archives(whole);
+    }
+    free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +288,7 @@ int main(void)
         cmocka_unit_test(asynchronous_servers_go_on_from_the_weights_they_had),
         cmocka_unit_test(a_state_of_another_model_or_that_is_not_finite_is_refused),
         cmocka_unit_test(another_number_of_workers_loses_nothing),
+        cmocka_unit_test(with_a_delay_another_number_of_workers_goes_on_from_the_global_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,23 @@ static void target_mode_waits_for_the_first_sums_that_are_not_zero(void **state)
     close_setup(&s);
 }
 
+/* Also if there are just as many as asked for, so that nothing has to be left out. */
+static void target_mode_takes_the_least_that_it_sends_for_its_threshold(void **state)
+{
+    (void)state;
+    static const float steps[] = {1, 2, 1.95F};
+    float x[1000] = {0};
+    struct setup s = open_target(0.01, 1000, 1);
+    for (size_t step = 0; step < 3; step++) {
+        for (size_t i = 0; i < 10; i++)
+            x[100 * i] = steps[step];
+        pick(&s, x);
+        assert_int_equal(s.picked.count, 10);
+        assert_true(syn_select_find("threshold")->threshold(s.select) == steps[step]);
+    }
+    close_setup(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +300,7 @@ int main(void)
         cmocka_unit_test(target_mode_comes_near_its_target_and_never_above),
         cmocka_unit_test(target_mode_begins_with_its_target_whatever_the_scale),
         cmocka_unit_test(target_mode_waits_for_the_first_sums_that_are_not_zero),
+        cmocka_unit_test(target_mode_takes_the_least_that_it_sends_for_its_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,23 @@ static void allgather_takes_what_its_formula_says(void **state)
     }
 }
 
+/* Pieces, which their owners add up, and sums: of all lists, or of as many entries as are kept. */
+static void split_takes_what_its_formula_says(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {2, 3, 8, 64};
+    const double kept[] = {300, 1e9};
+    for (size_t i = 0; i < 8; i++) {
+        double p = (double)sizes[i / 2];
+        struct syn_traffic traffic = traffic_of("split", SYN_TIMING_SYNC, 300);
+        traffic.pull_bytes = kept[i % 2];
+        traffic.merge_ms = 2.5;
+        double sums = i % 2 ? p * 300 : 300;
+        double expected = COMPUTE_MS + 2 * LATENCY_MS + (p - 1) / p * (300 + sums) / RATE + 2.5;
+        assert_near(step_ms(cluster_of(sizes[i / 2], 0), traffic), expected);
+    }
+}
+
 static double gtopk_ms(size_t workers)
 {
     return step_ms(cluster_of(workers, 0), traffic_of("gtopk", SYN_TIMING_SYNC, 300));
@@ -345,6 +362,10 @@ static void traffic_is_what_the_recipes_send(void **state)
     assert_int_equal(traffic.timing, SYN_TIMING_DELAYED);
     assert_int_equal(traffic.pull_every, 4);
     assert_true(traffic.bytes == 4000);
+    options.blocking_pull = true; /* whoever waits for the weights hides nothing */
+    assert_ok(syn_traffic_of(&options, 1000, 0, &traffic));
+    assert_int_equal(traffic.timing, SYN_TIMING_SYNC);
+    options.blocking_pull = false;
     assert_ok(syn_recipe_apply("gtopk", &options.reducer));
     options.reducer.density = 0.001;
     assert_ok(syn_traffic_of(&options, 1000000, 0, &traffic));
@@ -391,6 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ring_takes_what_its_formula_says),
         cmocka_unit_test(allgather_takes_what_its_formula_says),
+        cmocka_unit_test(split_takes_what_its_formula_says),
         cmocka_unit_test(gtopk_takes_its_rounds),
         cmocka_unit_test(gtopk_takes_about_two_hops_more_for_other_numbers),
         cmocka_unit_test(gtopk_tree_goes_up_and_down),

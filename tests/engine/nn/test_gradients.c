@@ -263,6 +263,22 @@ static void the_same_step_twice_gives_the_same_bits(void **state)
     syn_model_free(bench.model);
 }
 
+static void another_step_has_another_dropout_mask(void **state)
+{
+    (void)state;
+    struct bench bench = {0};
+    build(&bench, dropout, false);
+    fill(&bench, false);
+    double first = loss_at(&bench, bench.weights, bench.gradient);
+    bench.examples.step++;
+    assert_true(loss_at(&bench, bench.weights, bench.gradient) != first);
+    free(bench.weights);
+    free(bench.moved);
+    free(bench.direction);
+    free(bench.gradient);
+    syn_model_free(bench.model);
+}
+
 static size_t reference_kernels(const char *name, size_t batch)
 {
     struct syn_graph *graph;
@@ -301,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layers_gradient_agrees_with_central_differences),
         cmocka_unit_test(the_same_step_twice_gives_the_same_bits),
+        cmocka_unit_test(another_step_has_another_dropout_mask),
         cmocka_unit_test(no_ready_model_has_a_reference_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

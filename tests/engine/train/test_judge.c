@@ -91,6 +91,51 @@ static void the_test_loss_is_that_of_all_examples_with_mean_statistics(void **st
     syn_data_close(data);
 }
 
+/* The value of a name in the line of metrics.jsonl that has it and that step. */
+static double metric_of(const char *name, unsigned long long step, const char *key)
+{
+    char line[2048];
+    char begin[64];
+    char label[64];
+    double value = NAN;
+    snprintf(begin, sizeof begin, "{\"step\": %llu,", step);
+    snprintf(label, sizeof label, "\"%s\": ", key);
+    FILE *file = fopen(runs_path(name), "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        const char *at = strstr(line, label);
+        if (at && strncmp(line, begin, strlen(begin)) == 0)
+            value = strtod(at + strlen(label), NULL);
+    }
+    fclose(file);
+    return value;
+}
+
+/* A delayed method gives workers weights of their own, but for the last step, which hands out the
+ * global ones: so a run that ends where another is in its middle is judged as that one. */
+static void the_middle_of_a_delayed_run_is_judged_with_the_global_weights(void **state)
+{
+    (void)state;
+    static const char *const algos[] = {"od-sgd", "ssd-sgd"};
+    for (size_t a = 0; a < 2; a++) {
+        struct syn_train_options options = runs_of("mlp", "delayed");
+        runs_use_algo(&options, algos[a]);
+        options.worker.delay = 2;
+        options.worker.blocking_pull = a == 1; /* as the last `delay` steps of a run do */
+        options.workers = WORKERS;
+        options.lr_schedule = "constant";
+        options.evaluate = true;
+        options.eval_every = 6;
+        options.steps = 12;
+        runs_train(&options);
+        double middle = metric_of("delayed/metrics.jsonl", 6, "test_loss");
+        options.steps = 6;
+        double end = runs_train(&options).test_loss;
+        if (!(fabs(middle - end) < 1e-6 * end))
+            fail_msg("%s: %.9g in the middle; expected %.9g", algos[a], middle, end);
+    }
+}
+
 /* A ring sends 2 (P-1)/P of the gradient, whatever the number of steps between two lines. */
 static void bytes_are_those_of_one_step(void **state)
 {
@@ -118,11 +163,60 @@ static void bytes_are_those_of_one_step(void **state)
     }
 }
 
+/* What each worker has sent so far, of which no line has told yet: the end of a checkpoint's
+ * meters. */
+static void read_bytes(const struct syn_train_options *options, uint64_t step, double *bytes)
+{
+    for (size_t w = 0; w < WORKERS; w++) {
+        char path[SYN_CHECKPOINT_PATH];
+        struct syn_archive *archive;
+        struct syn_section section;
+        struct syn_cost cost;
+        assert_ok(syn_checkpoint_path(options->out, step, w, path));
+        assert_ok(syn_archive_load(path, &archive));
+        assert_ok(syn_archive_find(archive, "train/meters", &section));
+        memcpy(&cost, (const char *)section.bytes + section.count - sizeof cost, sizeof cost);
+        bytes[w] = (double)cost.bytes_out;
+        syn_archive_free(archive);
+    }
+}
+
+/* With gtopk, worker 0 of three sends twice as much as the others; with strom whoever's gradient is
+ * the largest sends most. */
+static void bytes_are_those_of_the_busiest_worker(void **state)
+{
+    (void)state;
+    static const char *const algos[] = {"gtopk", "strom"};
+    for (size_t a = 0; a < 2; a++) {
+        struct syn_train_options options = runs_of("mlp", "busiest");
+        double bytes[WORKERS];
+        runs_use_algo(&options, algos[a]);
+        options.workers = WORKERS;
+        options.lr_schedule = "constant";
+        options.density_warmup = 0;
+        options.log_every = 1000;
+        options.checkpoint_every = 5;
+        options.steps = 6;
+        runs_train(&options);
+        read_bytes(&options, 5, bytes);
+        double most = fmax(bytes[0], fmax(bytes[1], bytes[2]));
+        double least = fmin(bytes[0], fmin(bytes[1], bytes[2]));
+        options.steps = 5;
+        double told = 5 * runs_train(&options).bytes_out_per_step;
+        assert_true(least < most);
+        if (fabs(told - most) > 0.5)
+            fail_msg("%s: %.0f bytes; expected %.0f, the most of %.0f, %.0f and %.0f", algos[a],
+                     told, most, bytes[0], bytes[1], bytes[2]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_test_loss_is_that_of_all_examples_with_mean_statistics),
+        cmocka_unit_test(the_middle_of_a_delayed_run_is_judged_with_the_global_weights),
         cmocka_unit_test(bytes_are_those_of_one_step),
+        cmocka_unit_test(bytes_are_those_of_the_busiest_worker),
     };
     return cmocka_run_group_tests(tests, runs_begin, runs_end);
 }

@@ -5,7 +5,7 @@
 
 #include <syncopate/random.h>
 
-enum { DRAWS = 20000 };
+#define DRAWS 20000
 
 static void units_fill_0_to_1_evenly(void **state)
 {

@@ -75,6 +75,22 @@ def delayed_steps_settle_to_the_same_weights_everywhere(rank, workers):
         two.close()
 
 
+def running_statistics_are_the_mean_of_all_workers(rank, workers):
+    import syncopate.torch
+    model = make_model()
+    optimizer = syncopate.torch.Optimizer(model, "ssgd", lr=0.1)
+    train(model, optimizer, rank, 3)
+    own = model[1].running_mean.clone()
+    mean = own.clone()
+    dist.all_reduce(mean)
+    mean /= workers
+    assert not torch.allclose(own, mean)
+    with optimizer.settle():
+        assert torch.allclose(model[1].running_mean, mean, atol=1e-6)
+    assert torch.equal(model[1].running_mean, own)
+    optimizer.close()
+
+
 def weights_of_sixteen_bits_are_kept_in_full(rank, workers):
     import syncopate.torch
     model = make_model(torch.bfloat16)
@@ -193,6 +209,7 @@ def servers_apply_every_gradient_at_once(rank, workers):
 def all_scenes(rank, workers):
     for scene in (synchronous_steps_are_those_of_ddp_with_sgd,
                   delayed_steps_settle_to_the_same_weights_everywhere,
+                  running_statistics_are_the_mean_of_all_workers,
                   weights_of_sixteen_bits_are_kept_in_full, a_step_on_settled_weights_is_refused,
                   steps_that_are_not_finite_leave_no_trace,
                   delayed_steps_that_are_not_finite_begin_anew,

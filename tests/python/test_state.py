@@ -216,10 +216,12 @@ def test_states_and_files(tmp_path):
     lines = [json.loads(line) for line in open(tmp_path / "run" / "metrics.jsonl", encoding="utf-8")]
     assert [line["step"] for line in lines] == [5, 10, 10]
     assert {"loss", "lr", "step_ms", "bytes_out", "density", "threshold", "residual_norm"} <= set(lines[0])
+    assert abs(lines[0]["images_per_s"] * lines[0]["step_ms"] / 1e3 - 3 * 8) < 1e-6  # of all workers
     assert lines[2]["test_accuracy"] == 0.75 and lines[2]["epoch"] == 1
     summary = json.load(open(tmp_path / "run" / "summary.json", encoding="utf-8"))
     settings = json.load(open(tmp_path / "run" / "settings.json", encoding="utf-8"))
     assert summary["algo"] == settings["algo"] == "gtopk" and summary["model"] == "small"
+    assert abs(summary["images_per_s"] * summary["ms_per_step"] / 1e3 - 3 * 8) < 1e-6
     team.run(__file__, find_states, 2, tmp_path)
     os.remove(next((tmp_path / "hook").iterdir()))
     codes, outputs = team.finish(team.start(__file__, find_states, 1, tmp_path))

@@ -189,6 +189,15 @@ static double dot(const float *a, const float *b, size_t size)
     return sum;
 }
 
+static void release(struct bench *bench)
+{
+    free(bench->weights);
+    free(bench->moved);
+    free(bench->direction);
+    free(bench->gradient);
+    syn_model_free(bench->model);
+}
+
 static void check_layer(const char *name, layer_under_test *layer, bool on_text)
 {
     struct bench bench = {0};
@@ -213,54 +222,93 @@ static void check_layer(const char *name, layer_under_test *layer, bool on_text)
     }
     if (checked < DIRECTIONS)
         fail_msg("%s: only %d of %d directions are without a kink", name, checked, MOST_TRIES);
-    free(bench.weights);
-    free(bench.moved);
-    free(bench.direction);
-    free(bench.gradient);
-    syn_model_free(bench.model);
+    release(&bench);
 }
+
+static const struct {
+    const char *name;
+    layer_under_test *layer;
+    bool on_text;
+} cases[] = {
+    {"convolution", convolution, false},
+    {"convolution without bias", convolution_without_bias, false},
+    {"inner product", inner_product, false},
+    {"batch norm", batch_norm, false},
+    {"batch norm with relu", batch_norm_with_relu, false},
+    {"relu", relu, false},
+    {"max pooling", max_pooling, false},
+    {"average pooling", average_pooling, false},
+    {"global average", global_average, false},
+    {"dropout", dropout, false},
+    {"addition", addition, false},
+    {"embedding", embedding, true},
+    {"lstm", lstm, true},
+};
 
 static void every_layers_gradient_agrees_with_central_differences(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        layer_under_test *layer;
-        bool on_text;
-    } cases[] = {
-        {"convolution", convolution, false},
-        {"convolution without bias", convolution_without_bias, false},
-        {"inner product", inner_product, false},
-        {"batch norm", batch_norm, false},
-        {"batch norm with relu", batch_norm_with_relu, false},
-        {"relu", relu, false},
-        {"max pooling", max_pooling, false},
-        {"average pooling", average_pooling, false},
-        {"global average", global_average, false},
-        {"dropout", dropout, false},
-        {"addition", addition, false},
-        {"embedding", embedding, true},
-        {"lstm", lstm, true},
-    };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_layer(cases[i].name, cases[i].layer, cases[i].on_text);
 }
 
+/* Whatever the gradient's memory held before. */
 static void the_same_step_twice_gives_the_same_bits(void **state)
 {
     (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct bench bench = {0};
+        build(&bench, cases[c].layer, cases[c].on_text);
+        fill(&bench, cases[c].on_text);
+        for (size_t i = 0; i < bench.size; i++)
+            bench.moved[i] = 1;
+        double first = loss_at(&bench, bench.weights, bench.gradient);
+        double second = loss_at(&bench, bench.weights, bench.moved);
+        if (first != second || memcmp(bench.gradient, bench.moved, bench.size * sizeof(float)) != 0)
+            fail_msg("%s: the second time is different", cases[c].name);
+        release(&bench);
+    }
+}
+
+/* With all weights zero no class has a higher score than another. */
+static void of_equal_scores_the_first_is_the_guess(void **state)
+{
+    (void)state;
     struct bench bench = {0};
-    build(&bench, dropout, false);
+    struct syn_step_result result;
+    build(&bench, inner_product, false);
     fill(&bench, false);
-    double first = loss_at(&bench, bench.weights, bench.gradient);
-    double second = loss_at(&bench, bench.weights, bench.moved);
-    assert_true(first == second);
-    assert_memory_equal(bench.gradient, bench.moved, bench.size * sizeof(float));
-    free(bench.weights);
-    free(bench.moved);
-    free(bench.direction);
-    free(bench.gradient);
-    syn_model_free(bench.model);
+    memcpy(bench.labels, (int32_t[BATCH]){0, 3, 0}, BATCH * sizeof *bench.labels);
+    memset(bench.weights, 0, bench.size * sizeof *bench.weights);
+    assert_ok(syn_model_evaluate(bench.model, bench.weights, &bench.examples, &result));
+    assert_int_equal(result.counted, BATCH);
+    assert_int_equal(result.correct, 2);
+    assert_true(fabs(result.loss - log((double)CLASSES)) < 1e-6);
+    release(&bench);
+}
+
+static syn_node dropout_twice(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_dropout(graph, syn_graph_dropout(graph, from, 0.5), 0.5);
+}
+
+/* Two halves leave a quarter, unless they are the same half. What is left shows in the gradient of
+ * the layer behind: zero for all that was dropped. */
+static void every_layer_of_dropout_has_a_mask_of_its_own(void **state)
+{
+    (void)state;
+    enum { INPUTS = CHANNELS * SIDE * SIDE };
+    struct bench bench = {0};
+    size_t left = 0;
+    build(&bench, dropout_twice, false);
+    fill(&bench, false);
+    bench.examples.count = 1;
+    loss_at(&bench, bench.weights, bench.gradient);
+    assert_int_equal(bench.size, (INPUTS + 1) * CLASSES);
+    for (size_t i = 0; i < INPUTS; i++)
+        left += bench.gradient[i] != 0;
+    assert_in_range(left, INPUTS / 8, INPUTS * 3 / 8);
+    release(&bench);
 }
 
 static void another_step_has_another_dropout_mask(void **state)
@@ -272,11 +320,7 @@ static void another_step_has_another_dropout_mask(void **state)
     double first = loss_at(&bench, bench.weights, bench.gradient);
     bench.examples.step++;
     assert_true(loss_at(&bench, bench.weights, bench.gradient) != first);
-    free(bench.weights);
-    free(bench.moved);
-    free(bench.direction);
-    free(bench.gradient);
-    syn_model_free(bench.model);
+    release(&bench);
 }
 
 static size_t reference_kernels(const char *name, size_t batch)
@@ -318,6 +362,8 @@ int main(void)
         cmocka_unit_test(every_layers_gradient_agrees_with_central_differences),
         cmocka_unit_test(the_same_step_twice_gives_the_same_bits),
         cmocka_unit_test(another_step_has_another_dropout_mask),
+        cmocka_unit_test(of_equal_scores_the_first_is_the_guess),
+        cmocka_unit_test(every_layer_of_dropout_has_a_mask_of_its_own),
         cmocka_unit_test(no_ready_model_has_a_reference_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

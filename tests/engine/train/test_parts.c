@@ -119,6 +119,29 @@ static void means_weigh_every_label_the_same(void **state)
     assert_true(fabs(syn_meter_examples_per_s(&meter) - 10000) < 1e-6);
 }
 
+/* Another worker's examples count, its time and its steps do not: it had them at the same time. */
+static void workers_join_what_they_saw(void **state)
+{
+    (void)state;
+    struct syn_meter meter = {.steps = 2,
+                              .examples = 40,
+                              .loss_sum = 40,
+                              .correct = 30,
+                              .counted = 40,
+                              .compute_ns = 4000000};
+    const struct syn_meter other = {.steps = 2,
+                                    .examples = 20,
+                                    .loss_sum = 80,
+                                    .correct = 6,
+                                    .counted = 20,
+                                    .compute_ns = 9000000};
+    syn_meter_join(&meter, &other);
+    assert_true(fabs(syn_meter_loss(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_meter_accuracy(&meter) - 0.6) < 1e-12);
+    assert_true(fabs(syn_meter_ms_per_step(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_meter_examples_per_s(&meter) - 15000) < 1e-6);
+}
+
 static void room_is_asked_for_all_checkpoints_that_can_be_there_at_once(void **state)
 {
     (void)state;
@@ -161,6 +184,7 @@ int main(void)
         cmocka_unit_test(the_largest_floats_have_a_finite_norm),
         cmocka_unit_test(one_entry_that_is_not_finite_is_noticed_and_found),
         cmocka_unit_test(means_weigh_every_label_the_same),
+        cmocka_unit_test(workers_join_what_they_saw),
         cmocka_unit_test(room_is_asked_for_all_checkpoints_that_can_be_there_at_once),
         cmocka_unit_test(ranks_may_differ_only_in_their_threads_and_places),
     };

@@ -400,6 +400,10 @@ static void the_best_weights_on_the_validation_part_are_kept(void **state)
         unsigned long long step = 0;
         assert_int_equal(sscanf(line, "{\"step\": %llu", &step), 1);
         double loss = strtod(at + strlen("\"validation_loss\": "), NULL);
+        const char *next = strstr(at, "\"validation_perplexity\": ");
+        assert_non_null(next);
+        double perplexity = strtod(next + strlen("\"validation_perplexity\": "), NULL);
+        assert_true(fabs(perplexity / exp(loss) - 1) < 1e-5);
         lowest_step = loss < lowest ? step : lowest_step;
         lowest = fmin(lowest, loss);
     }

@@ -100,13 +100,24 @@ static bool stops(void *unused)
     return atomic_load(&stop_signal) != 0 && now_ns() - atomic_load(&stop_ns) > MOMENT_NS;
 }
 
+/* How good the model is: on the validation part, once that has been seen. */
+static void put_quality(char *text, size_t capacity, const struct syn_train_progress *now)
+{
+    if (isnan(now->validation_loss))
+        snprintf(text, capacity, "accuracy %.2f %%", 100 * now->accuracy);
+    else
+        snprintf(text, capacity, "validation perplexity %.2f", exp(now->validation_loss));
+}
+
 static bool tell(void *context, const struct syn_train_progress *now)
 {
-    char words[160];
+    char words[192];
+    char quality[64];
     struct progress *bar = context;
-    int length = snprintf(words, sizeof words, "step %llu/%llu, loss %.4f, accuracy %.2f %%",
-                          (unsigned long long)now->step, (unsigned long long)now->steps, now->loss,
-                          100 * now->accuracy);
+    put_quality(quality, sizeof quality, now);
+    int length =
+        snprintf(words, sizeof words, "step %llu/%llu, loss %.4f, %s",
+                 (unsigned long long)now->step, (unsigned long long)now->steps, now->loss, quality);
     char *end = words + length;
     size_t room = sizeof words - (size_t)length;
     if (now->phase == SYN_TRAIN_EVALUATING)
@@ -137,6 +148,8 @@ static void print_words(const struct syn_train_summary *summary)
         printf("loss %.4f", summary->train_loss);
     else
         printf("nothing learned");
+    if (!isnan(summary->validation_loss))
+        printf(", validation perplexity %.2f", exp(summary->validation_loss));
     printf(" after %.4g epochs (%llu steps), %.1f s, %.0f %s/s; see %s\n", summary->epochs,
            (unsigned long long)summary->steps, summary->seconds, summary->examples_per_s, unit,
            summary->out);

@@ -51,6 +51,7 @@ void syn_run_tell(struct syn_run *run, double evaluated)
         .accuracy = syn_meter_accuracy(meter),
         .examples_per_s = syn_meter_examples_per_s(meter) * share,
         .evaluated = evaluated < 0 ? 0 : evaluated,
+        .validation_loss = syn_meter_loss(&run->validated),
         .on_text = run->on_text,
     };
     if (run->watch.tell && !run->watch.tell(run->watch.context, &progress))

@@ -95,11 +95,12 @@ struct syn_train_progress {
     uint64_t steps; /* of the whole run */
     double epoch;
     double lr;
-    double loss;           /* mean since the last line of metrics.jsonl */
-    double accuracy;       /* the same: share of labels that were guessed, 0 .. 1 */
-    double examples_per_s; /* the same: images, or words of text */
-    double evaluated;      /* share of the evaluation that is done, 0 .. 1 */
-    bool on_text;          /* examples are words */
+    double loss;            /* mean since the last line of metrics.jsonl */
+    double accuracy;        /* the same: share of labels that were guessed, 0 .. 1 */
+    double examples_per_s;  /* the same: images, or words of text */
+    double evaluated;       /* share of the evaluation that is done, 0 .. 1 */
+    double validation_loss; /* of the last evaluation; NAN: none yet, or no validation part */
+    bool on_text;           /* examples are words */
 };
 
 /* Told after every step, and after every batch of an evaluation. Returns false to end the run

@@ -124,6 +124,35 @@ class Train(unittest.TestCase):
         self.assertLess(len(bar), 80)
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)
 
+    def write_texts(self):
+        for part, count in (("train", 400), ("valid", 60), ("test", 80)):
+            with open(os.path.join(self.home.name, f"ptb.{part}.txt"), "w", encoding="utf-8") as file:
+                file.write(" ".join(f"w{i * i % 37}" for i in range(count)) + "\n")
+
+    def text(self, *flags):
+        return ["--model", "lstm-small", "--data", "text", "--data-dir", self.home.name, "--threads", "1",
+                "--batch", "4", "--time", "5", "--lr", "0.1", "--lr-schedule", "constant", "--out", self.out, *flags]
+
+    def test_text_tells_the_validation_perplexity_while_it_learns(self):
+        self.write_texts()
+        command = [COMMAND, "train", *self.text("--epochs", "100000", "--eval-every", "2")]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            said = ""
+            for line in process.stderr:
+                said += line
+                if "perplexity" in said or said.count("\n") == 4:  # a slow machine tells of earlier steps first
+                    break
+            process.kill()
+        self.assertRegex(said, r"step \d+/\d+, loss \d+\.\d+, validation perplexity \d+\.\d\d, ")
+
+    def test_text_tells_the_validation_perplexity_at_the_end(self):
+        self.write_texts()
+        done = train(*self.text("--steps", "3"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = self.read("summary.json")
+        self.assertIn(f"test perplexity {summary['test_perplexity']:.2f}, "
+                      f"validation perplexity {summary['validation_perplexity']:.2f} after ", done.stdout)
+
     @unittest.skipUnless(os.path.isdir(FASHION), "dataset-fashion-mnist is not installed")
     def test_lenet_learns_fashion_mnist_in_a_few_hundred_steps(self):
         done = train("--model", "lenet", "--data", "fashion-mnist", "--data-dir", FASHION, "--steps", "300",

@@ -183,6 +183,50 @@ static void a_circle_is_found_but_not_before_ten_timeouts(void **state)
     }
 }
 
+/* Worker 0 takes what comes first from 1 or 2; 1 waits for 0, and 2 is busy for longer than it takes
+ * to find a circle. */
+static enum syn_status any_status[3];
+
+static void wait_for_any(struct syn_group *group, size_t rank, void *context)
+{
+    (void)context;
+    char bytes[2] = {0};
+    size_t which = 0;
+    struct syn_request requests[2] = {0};
+    enum syn_status status = SYN_OK;
+    if (rank == 0) {
+        syn_group_receive(group, 1, &bytes[0], 1, &requests[0]);
+        syn_group_receive(group, 2, &bytes[1], 1, &requests[1]);
+        status = syn_group_wait_any(group, requests, 2, &which);
+        struct syn_request answer = {0};
+        if (status == SYN_OK)
+            status = syn_group_send(group, 1, bytes, 1, &answer);
+        if (status == SYN_OK)
+            status = syn_group_wait(group, &answer, 1);
+        if (status == SYN_OK)
+            status = syn_group_wait(group, requests, 2);
+    } else {
+        if (rank == 2)
+            nap_ms(6000);
+        else
+            syn_group_receive(group, 0, &bytes[0], 1, &requests[0]);
+        status = syn_group_wait(group, requests, 1);
+        if (status == SYN_OK)
+            status = syn_group_send(group, 0, &bytes[1], 1, &requests[1]);
+        if (status == SYN_OK)
+            status = syn_group_wait(group, requests, 2);
+    }
+    any_status[rank] = status == SYN_OK && which != (rank == 0) ? SYN_FORMAT : status;
+}
+
+static void who_waits_for_any_of_several_is_not_in_a_circle_with_one(void **state)
+{
+    (void)state;
+    team_run(3, TIMEOUT_MS, wait_for_any, NULL);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(any_status[i], SYN_OK);
+}
+
 /* Idle groups cost next to no processor time. */
 static void idle_groups_take_no_processor_time(void **state)
 {
@@ -209,6 +253,7 @@ int main(void)
         cmocka_unit_test(over_a_host_who_is_busy_for_many_timeouts_is_waited_for),
         cmocka_unit_test(servers_wait_for_workers_of_uneven_speed_without_seeing_a_circle),
         cmocka_unit_test(a_circle_is_found_but_not_before_ten_timeouts),
+        cmocka_unit_test(who_waits_for_any_of_several_is_not_in_a_circle_with_one),
         cmocka_unit_test(idle_groups_take_no_processor_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,13 @@ def test_a_density_warmup_that_is_no_number_of_steps_is_refused(ddp, warmup):
             ddp, density_warmup=warmup)
 
 
+def test_a_density_warmup_falls_in_four_equal_parts(ddp):
+    attached = syncopate.torch.attach(ddp, "gtopk", density=0.001, density_warmup=8)
+    found = [attached.density.at(step) for step in range(10)]
+    attached.close()
+    assert found == [0.25, 0.25, 0.0625, 0.0625, 2**-6, 2**-6, 2**-8, 2**-8, 0.001, 0.001]
+
+
 def test_a_density_that_has_no_effect_is_refused(ddp):
     refuses("sends everything", syncopate.torch.attach, ddp, "ssgd", density=0.1)
     refuses("sends everything", syncopate.torch.Optimizer, nn.Linear(3, 2), "ssd-sgd", lr=1, density=0.1)

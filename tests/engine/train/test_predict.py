@@ -37,6 +37,21 @@ class Simulate(unittest.TestCase):
             return json.loads(done.stdout)["bytes_out"]
         self.assertAlmostEqual(seldom("2") / seldom("1"), 0.75)
 
+    def test_units_are_what_they_are_called(self):
+        def step_ms(**flags):
+            words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+            done = run("simulate", "--workers", "4", "--recipe", "ssgd", "--json", *words)
+            return json.loads(done.stdout)["step_ms"]
+        for name, values in (("bandwidth", ("1000000kbit", "1000mbit", "1gbit")),
+                             ("latency", ("2000000ns", "2000us", "2ms", "0.002s")),
+                             ("compute", ("1500000us", "1500ms", "1.5s"))):
+            found = [step_ms(**{name: value}) for value in values]
+            for value in found:
+                self.assertAlmostEqual(value, found[0], places=6)
+        # Three messages of a quarter each way around the ring: 1 MB at 125 bytes a us.
+        self.assertAlmostEqual(step_ms(bandwidth="1gbit", latency="1ms", compute="100ms", **{"merge-ms": "0"}),
+                               100 + 6 * (1 + 1e6 / 125000), places=6)
+
     def test_the_file_holds_the_curves(self):
         with tempfile.TemporaryDirectory() as home:
             path = os.path.join(home, "sim.json")

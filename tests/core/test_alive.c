@@ -183,8 +183,8 @@ static void a_circle_is_found_but_not_before_ten_timeouts(void **state)
     }
 }
 
-/* Worker 0 takes what comes first from 1 or 2; 1 waits for 0, and 2 is busy for longer than it takes
- * to find a circle. */
+/* Worker 0 takes what comes first from 1 or 2; 1 waits for 0, and 2 is busy for longer than it
+ * takes to find a circle. */
 static enum syn_status any_status[3];
 
 static void wait_for_any(struct syn_group *group, size_t rank, void *context)

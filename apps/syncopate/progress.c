@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <syncopate/text.h>
+
 #define BAR_CELLS 24
 #define QUIET_NS  2000000000LL
 
@@ -37,7 +39,7 @@ static void put(struct line *line, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     size_t room = sizeof line->text - line->length;
-    int wrote = vsnprintf(line->text + line->length, room, format, arguments);
+    int wrote = syn_text_print_list(line->text + line->length, room, format, arguments);
     va_end(arguments);
     if (wrote > 0)
         line->length += (size_t)wrote < room ? (size_t)wrote : room - 1;

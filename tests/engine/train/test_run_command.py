@@ -34,6 +34,14 @@ def call(*flags, ranks=0, **more):
                           **more)
 
 
+def call_telling_codes(ranks, *flags):
+    """Each rank's exit code on standard output; mpirun has only that of the rank that ends first."""
+    command = words(ranks, *flags)
+    at = command.index(COMMAND)
+    command[at:at] = ["sh", "-c", '"$@"; echo "code $?"', "sh"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=250, env=MPI, check=False)
+
+
 def no_file_over(size):
     """For the child: a disk that is full after so many bytes of a file."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -74,6 +82,9 @@ class Run(unittest.TestCase):
 
     def check_refused(self, done, pid):
         self.assertEqual(done.returncode, 2, done.stderr)
+        self.check_refusal(done, pid)
+
+    def check_refusal(self, done, pid):
         said = [line for line in done.stderr.splitlines() if line.startswith("syncopate: out:")]
         self.assertEqual(len(said), 1, done.stderr)
         self.assertRegex(said[0], rf'"{self.out}" is still going on \(host {re.escape(socket.gethostname())}, '
@@ -103,8 +114,9 @@ class Run(unittest.TestCase):
         before = self.listing()
         for flags in (["--resume", self.out], [*SMALL, "--out", self.out, "--overwrite"]):
             with self.subTest(flags=flags):
-                # mpirun has the code of the rank that ends first, which may have only heard of rank 0's refusal.
-                self.check_refused(call("train", *flags, ranks=3), process.pid)
+                done = call_telling_codes(3, "train", *flags)
+                self.assertEqual(done.stdout, "code 2\n" * 3, done.stderr)
+                self.check_refusal(done, process.pid)
                 self.assertEqual(self.listing(), before)
 
     def test_a_run_that_was_killed_leaves_no_lock_behind(self):

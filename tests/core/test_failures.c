@@ -45,7 +45,8 @@ static void step_on_something_bad(struct stage *stage, struct syn_reducer *reduc
     stage->holds[rank] = true;
     for (size_t i = 0; i < 6; i++) {
         if (i == 3 && stage->bad != 0)
-            stage->holds[rank] &= fail_steps(stage, reducer, rank) == SYN_OK;
+            stage->holds[rank] &= fail_steps(stage, reducer, rank) == SYN_OK &&
+                                  syn_reducer_drop(reducer) == SYN_INVALID; /* nothing was made */
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
         stage->holds[rank] &= stage_step(reducer, gradient, NULL, sum) == SYN_OK;
         stage->hash[rank] = syn_hash(stage->hash[rank], sum, sizeof sum);

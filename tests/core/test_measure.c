@@ -212,6 +212,15 @@ static void one_worker_has_no_links(void **state)
     assert_int_equal(stage.status[0], SYN_INVALID);
 }
 
+static void a_threshold_picks_less_than_it_may(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("strom");
+    struct syn_select_measure select;
+    assert_ok(syn_measure_select(&stage.options, SIZE, 2, &select));
+    assert_in_range(select.picked, 1, SIZE / 50);
+}
+
 static void the_median_is_the_one_in_the_middle(void **state)
 {
     (void)state;
@@ -234,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_residual_that_is_left_open_is_resolved_first),
         cmocka_unit_test(codes_are_measured_with_their_entropy),
         cmocka_unit_test(as_many_are_picked_as_the_density_says),
+        cmocka_unit_test(a_threshold_picks_less_than_it_may),
         cmocka_unit_test(the_median_is_the_one_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

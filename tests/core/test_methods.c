@@ -157,6 +157,31 @@ static void strom_steers_to_its_density_whatever_the_scale(void **state)
     }
 }
 
+/* A list of one entry, the same on all workers, from each owner's block in turn. */
+static void send_one_entry(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+{
+    bool holds = true;
+    for (size_t entry = 10; entry < SIZE; entry += 256) {
+        float gradient[SIZE] = {0};
+        float sum[SIZE] = {0};
+        gradient[entry] = 0.5F;
+        holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK && sum[entry] == 2;
+    }
+    stage->holds[rank] = holds;
+}
+
+static void owners_keep_an_entry_each_of_lists_shorter_than_the_number_of_workers(void **state)
+{
+    (void)state;
+    struct stage stage = stage_for("topk");
+    stage.options.exchange = "split";
+    stage.options.keep = 1;
+    stage.options.density = 1.0 / STAGE_SIZE;
+    stage_play(&stage, 4, 20000, send_one_entry);
+    for (size_t w = 0; w < 4; w++)
+        assert_true(stage.holds[w]);
+}
+
 /* Zero all but the k largest magnitudes, ties to the smaller index: plain, by picking the largest k
  * times. */
 static void keep_largest(float *x, size_t k)
@@ -284,6 +309,7 @@ int main(void)
         cmocka_unit_test(corrected_momentum_follows_its_formula),
         cmocka_unit_test(strom_follows_its_formula_in_every_mode),
         cmocka_unit_test(strom_steers_to_its_density_whatever_the_scale),
+        cmocka_unit_test(owners_keep_an_entry_each_of_lists_shorter_than_the_number_of_workers),
         cmocka_unit_test(gtopk_is_what_plain_merging_gives),
         cmocka_unit_test(the_right_workers_take_back_what_merges_drop),
     };

@@ -58,6 +58,26 @@ static bool is_near(float a, float b)
     return a - b < 1e-5F && b - a < 1e-5F;
 }
 
+/* As CIFAR-10's five: each example comes from its own, also the first of the next file. */
+static void images_of_several_files_follow_one_another(void **state)
+{
+    (void)state;
+    enum { HALF = IMAGES / 2 };
+    struct syn_data data = photographs();
+    struct syn_part_store *part = &data.parts[SYN_DATA_TRAIN];
+    int32_t order[IMAGES];
+    part->spans[0] = (struct syn_span){pixels + (size_t)HALF * PIXELS, PIXELS, HALF};
+    part->spans[1] = (struct syn_span){pixels, PIXELS, HALF};
+    part->span_count = 2;
+    float *input = one_epoch(&data, syn_loader_defaults(SYN_DATA_TRAIN, IMAGES), order);
+    for (size_t i = 0; i < IMAGES; i++) {
+        const uint8_t *image = pixels + ((size_t)order[i] + HALF) % IMAGES * PIXELS;
+        for (size_t p = 0; p < PLANE; p++)
+            assert_true(is_near(input[i * PIXELS + p], ((float)image[p] / 255 - 0.5F) / 0.5F));
+    }
+    free(input);
+}
+
 static void pixels_are_normalised_by_channel(void **state)
 {
     (void)state;
@@ -271,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_normalised_by_channel),
+        cmocka_unit_test(images_of_several_files_follow_one_another),
         cmocka_unit_test(augmented_images_are_windows_of_the_padded_image),
         cmocka_unit_test(augmentation_does_not_depend_on_the_number_of_workers),
         cmocka_unit_test(augmentation_differs_from_epoch_to_epoch),

@@ -142,6 +142,23 @@ static void workers_join_what_they_saw(void **state)
     assert_true(fabs(syn_meter_examples_per_s(&meter) - 15000) < 1e-6);
 }
 
+static void later_steps_add_up(void **state)
+{
+    (void)state;
+    struct syn_meter meter = {.steps = 2, .examples = 40, .compute_ns = 4000000, .lr = 1};
+    const struct syn_meter later = {.steps = 3,
+                                    .examples = 60,
+                                    .gradient_norm_sum = 6,
+                                    .data_wait_ns = 1000000,
+                                    .update_ns = 5000000,
+                                    .lr = 0.5};
+    syn_meter_extend(&meter, &later);
+    assert_true(fabs(syn_meter_ms_per_step(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_meter_examples_per_s(&meter) - 10000) < 1e-6);
+    assert_int_equal(meter.steps, 5);
+    assert_true(meter.gradient_norm_sum == 6 && meter.lr == 0.5);
+}
+
 static void room_is_asked_for_all_checkpoints_that_can_be_there_at_once(void **state)
 {
     (void)state;
@@ -185,6 +202,7 @@ int main(void)
         cmocka_unit_test(one_entry_that_is_not_finite_is_noticed_and_found),
         cmocka_unit_test(means_weigh_every_label_the_same),
         cmocka_unit_test(workers_join_what_they_saw),
+        cmocka_unit_test(later_steps_add_up),
         cmocka_unit_test(room_is_asked_for_all_checkpoints_that_can_be_there_at_once),
         cmocka_unit_test(ranks_may_differ_only_in_their_threads_and_places),
     };

@@ -123,6 +123,23 @@ static void a_thread_that_gives_up_makes_all_others_fail_with_its_cause(void **s
         on_threads(crews[i], LONG_MS, play_abandon, crews[i] / 2);
 }
 
+/* Of two who failed without knowing of each other, the first is named. */
+static void the_first_failure_is_the_cause(void **state)
+{
+    (void)state;
+    struct syn_group *groups[3];
+    struct syn_request request = {0};
+    char byte;
+    assert_ok(syn_group_open_threads(3, NULL, groups));
+    syn_group_abandon(groups[1], SYN_IO, "first");
+    syn_group_abandon(groups[2], SYN_IO, "second");
+    syn_group_receive(groups[0], 2, &byte, 1, &request);
+    assert_int_equal(syn_group_wait(groups[0], &request, 1), SYN_PEER);
+    assert_non_null(strstr(syn_error_text(), "worker 1 failed: first"));
+    for (size_t i = 0; i < 3; i++)
+        syn_group_close(groups[i]);
+}
+
 static void workers_that_wait_in_a_circle_find_out(void **state)
 {
     (void)state;
@@ -399,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_silent_thread_is_named_by_all_others),
         cmocka_unit_test(a_thread_that_gives_up_makes_all_others_fail_with_its_cause),
         cmocka_unit_test(workers_that_wait_in_a_circle_find_out),
+        cmocka_unit_test(the_first_failure_is_the_cause),
         cmocka_unit_test(whoever_waits_is_not_silent),
         cmocka_unit_test(messages_are_taken_as_they_come),
         cmocka_unit_test(a_silent_thread_is_named_however_busy_the_others_are),

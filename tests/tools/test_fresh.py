@@ -121,8 +121,10 @@ class BadLuck(FreshTest):
         self.write_program("wget", "exit 0\n")
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(number):
+                # Whoever runs the tests in the background has SIGINT ignored, and so have its children.
                 running = subprocess.Popen([FRESH, "trixie", "--root"], stdout=subprocess.DEVNULL,
-                                           env=self.environment(), start_new_session=True)
+                                           env=self.environment(), start_new_session=True,
+                                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
                 pid = os.path.join(self.root, "bin/pid")
                 while not os.path.exists(pid) or not os.path.getsize(pid):
                     self.assertIsNone(running.poll())

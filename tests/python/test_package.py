@@ -121,7 +121,7 @@ def test_it_has_the_commands_report(installed, place):
     (place / "run" / "settings.json").write_text('{"algo": "gtopk", "model": "m", "workers": 1}\n')
     (place / "run" / "metrics.jsonl").write_text('{"step": 1, "epoch": 1, "seconds": 1, "loss": 2}\n')
     run([*installed, "-m", "syncopate", "report", "run", "-o", "report.html"], cwd=place)
-    assert "gtopk" in (place / "report.html").read_text()
+    assert "gtopk" in (place / "report.html").read_text(encoding="utf-8")
 
 
 def test_without_the_command_it_says_how_to_get_it(installed, place):

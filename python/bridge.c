@@ -166,7 +166,7 @@ static void cancel(void *context, void *handle)
     pthread_mutex_unlock(&bridge->mutex);
 }
 
-static void doze(void *context, int64_t most_ns)
+static void sleep_until(void *context, int64_t most_ns)
 {
     struct syn_bridge *bridge = context;
     struct timespec until;
@@ -190,7 +190,7 @@ enum syn_status syn_bridge_join(struct syn_bridge *bridge, size_t rank,
                                              .start_receive = start_receive,
                                              .test = test,
                                              .cancel = cancel,
-                                             .doze = doze};
+                                             .sleep = sleep_until};
     return syn_group_open_caller(&transport, rank, bridge->members, options, group);
 }
 

@@ -98,7 +98,7 @@ struct syn_caller_transport {
 
     /* (optional) Sleep until something has happened to what is under way since the last sleep, or
      * for so long. Without it the library looks again and again, at intervals of up to 1 ms. */
-    void (*doze)(void *context, int64_t most_ns);
+    void (*sleep)(void *context, int64_t most_ns);
 };
 
 /* Join a group over the caller's own message passing.

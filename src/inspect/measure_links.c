@@ -220,8 +220,8 @@ static enum syn_status measure_rested(const struct links *links, size_t bytes, d
     size_t shifts = 2 * (links->group->workers - 1);
     size_t came;
     for (size_t rest = 0; rest < RESTS; rest++) {
-        struct timespec nap = syn_clock_timespec((int64_t)(rest_ms * 1e6));
-        nanosleep(&nap, NULL);
+        struct timespec pause = syn_clock_timespec((int64_t)(rest_ms * 1e6));
+        nanosleep(&pause, NULL);
         for (size_t i = 0; i < shifts; i++) /* until all are awake */
             SYN_TRY(swap(links, links->right, 1, links->left, &came));
         int64_t began = syn_clock_ns();

@@ -43,12 +43,12 @@ static void *run(void *unused)
     (void)unused;
     pthread_mutex_lock(&attendant.mutex);
     while (!attendant.is_ending) {
-        int64_t nap_ns = MOST_NS;
+        int64_t sleep_ns = MOST_NS;
         for (struct syn_group *group = attendant.first; group; group = group->next) {
             attend(group);
-            nap_ns = period_ns(group) < nap_ns ? period_ns(group) : nap_ns;
+            sleep_ns = period_ns(group) < sleep_ns ? period_ns(group) : sleep_ns;
         }
-        struct timespec until = syn_clock_timespec(syn_clock_ns() + nap_ns);
+        struct timespec until = syn_clock_timespec(syn_clock_ns() + sleep_ns);
         pthread_cond_timedwait(&attendant.changed, &attendant.mutex, &until);
     }
     pthread_mutex_unlock(&attendant.mutex);

@@ -333,16 +333,16 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
 }
 
 /* Not for longer than the others may be left without a word. */
-static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
+static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
     (void)waited_ns;
     const struct syn_caller_transport *host = host_of(group);
-    if (!host->doze)
+    if (!host->sleep)
         return false;
     int64_t left_ns = until_ns - syn_clock_ns();
     int64_t period_ns = tell_period(group);
     if (left_ns > 0)
-        host->doze(host->context, left_ns < period_ns ? left_ns : period_ns);
+        host->sleep(host->context, left_ns < period_ns ? left_ns : period_ns);
     return true;
 }
 
@@ -359,7 +359,7 @@ static void flush(struct syn_group *group)
                 return;
         waited_ns = syn_clock_ns() - start_ns;
         if (is_any_left)
-            syn_group_nap(waited_ns);
+            syn_group_back_off(waited_ns);
     }
 }
 
@@ -422,7 +422,7 @@ const struct syn_transport_type syn_transport_caller = {
     .start = start,
     .test = test,
     .cancel = cancel,
-    .doze = doze,
+    .sleep = sleep_until,
     .tell = tell,
     .hear = hear,
     .close = leave,

@@ -8,7 +8,7 @@
  * swap a megabyte take twice the time of the bytes. Every piece is full but the last, which may be
  * empty. Each message of a pair has a tag of its own, so that pieces of several do not mix.
  *
- * Who waits sleeps until MPI's sockets have something, if it has any (bell.h), and otherwise for
+ * Who waits sleeps until MPI's sockets have something, if it has any (wakeup.h), and otherwise for
  * short times.
  *
  * A receive is posted only where a whole piece has room. The last piece of a message is looked at
@@ -28,9 +28,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "transport/attend.h"
-#include "transport/bell.h"
 #include "transport/launcher.h"
 #include "transport/mpi_process.h"
+#include "transport/wakeup.h"
 
 enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 
@@ -54,7 +54,7 @@ struct membership {
     struct outgoing *outbox; /* [size][SYN_NOTICE_KINDS] */
     uint32_t *sent;          /* [size] messages begun to each */
     uint32_t *received;      /* [size] and from each */
-    struct syn_bell bell;
+    struct syn_wakeup wakeup;
     struct syn_request *long_ones; /* under way in several pieces: all go on whenever one waits */
 };
 
@@ -243,7 +243,7 @@ static enum syn_status test(struct syn_group *group, struct syn_request *request
     if (status == SYN_OK && !request->extra[IS_WHOLE])
         return SYN_OK;
     delist(own, request);
-    syn_bell_learn(&own->bell);
+    syn_wakeup_learn(&own->wakeup);
     request->is_active = false;
     request->count = (size_t)request->extra[DONE];
     return status;
@@ -311,10 +311,10 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
     return listen_for_notices(own);
 }
 
-static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
+static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
     struct membership *own = group->state;
-    return syn_bell_await(&own->bell, until_ns, syn_group_nap_ns(waited_ns));
+    return syn_wakeup_wait(&own->wakeup, until_ns, syn_group_back_off_ns(waited_ns));
 }
 
 static void free_arrays(struct membership *own)
@@ -367,7 +367,7 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
                         group->size, (long long)(group->timeout_ns / 1000000));
     }
     SYN_MPI_ALONE(MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN));
-    syn_bell_open(&own->bell);
+    syn_wakeup_open(&own->wakeup);
     SYN_TRY(listen_for_notices(own));
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
@@ -420,7 +420,7 @@ const struct syn_transport_type syn_transport_mpi = {
     .part = {"mpi", "workers are processes that any MPI-3 has started"},
     .start = start,
     .test = test,
-    .doze = doze,
+    .sleep = sleep_until,
     .cancel = cancel,
     .tell = tell,
     .hear = hear,

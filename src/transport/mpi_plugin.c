@@ -49,14 +49,14 @@ void syn_group_free(struct syn_group *group)
     host->group_free(group);
 }
 
-void syn_group_nap(int64_t waited_ns)
+void syn_group_back_off(int64_t waited_ns)
 {
-    host->group_nap(waited_ns);
+    host->group_back_off(waited_ns);
 }
 
-int64_t syn_group_nap_ns(int64_t waited_ns)
+int64_t syn_group_back_off_ns(int64_t waited_ns)
 {
-    return host->group_nap_ns(waited_ns);
+    return host->group_back_off_ns(waited_ns);
 }
 
 void syn_group_moved(struct syn_group *group, size_t peer)

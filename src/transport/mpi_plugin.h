@@ -27,8 +27,8 @@ struct syn_mpi_host {
                                  const struct syn_group_options *options, size_t state_bytes,
                                  struct syn_group **group);
     void (*group_free)(struct syn_group *group);
-    void (*group_nap)(int64_t waited_ns);
-    int64_t (*group_nap_ns)(int64_t waited_ns);
+    void (*group_back_off)(int64_t waited_ns);
+    int64_t (*group_back_off_ns)(int64_t waited_ns);
     void (*group_moved)(struct syn_group *group, size_t peer);
     enum syn_status (*group_lost)(struct syn_group *group, size_t peer);
     enum syn_status (*attend_begin)(struct syn_group *group);

@@ -42,7 +42,7 @@ bool syn_mpi_finishes(MPI_Request *under_way, int64_t limit_ns)
         int64_t waited_ns = syn_clock_ns() - start_ns;
         if (waited_ns >= limit_ns)
             return false;
-        syn_group_nap(waited_ns);
+        syn_group_back_off(waited_ns);
     }
 }
 

@@ -102,7 +102,7 @@ static enum syn_status lose(struct syn_group *group)
             memchr(notice.text, '\0', sizeof notice.text))
             return believe(group, &notice);
         if (!came)
-            syn_group_nap(LISTEN_NS - left_ns);
+            syn_group_back_off(LISTEN_NS - left_ns);
     }
     return blame(group, SYN_NOTICE_LOST, peer, SYN_PEER, text);
 }

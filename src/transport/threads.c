@@ -191,7 +191,7 @@ static void cancel(struct syn_group *group, struct syn_request *request)
     pthread_mutex_unlock(&member->mutex);
 }
 
-static bool doze(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
+static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
     (void)waited_ns; /* nothing is missed */
     struct seat *seat = group->state;
@@ -376,7 +376,7 @@ const struct syn_transport_type syn_transport_threads = {
     .start = start,
     .test = test,
     .cancel = cancel,
-    .doze = doze,
+    .sleep = sleep_until,
     .tell = tell,
     .hear = hear,
     .close = leave,

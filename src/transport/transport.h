@@ -105,10 +105,10 @@ struct syn_transport_type {
 
     /* (optional) Sleep until something may have happened to a request or a notice, or until that
      * moment. Without it, or if it returns false, the waiting side rests by itself, as in
-     * syn_group_nap().
+     * syn_group_back_off().
      *   waited_ns  how long it has waited already: who may miss what happens sleeps no longer than
-     *              syn_group_nap_ns() of that */
-    bool (*doze)(struct syn_group *group, int64_t until_ns, int64_t waited_ns);
+     *              syn_group_back_off_ns() of that */
+    bool (*sleep)(struct syn_group *group, int64_t until_ns, int64_t waited_ns);
 
     /* Tell a peer, as well as it goes; does not block. May be left out while an earlier notice of
      * that kind is still on its way to that peer. */
@@ -200,8 +200,8 @@ enum syn_status syn_group_lost(struct syn_group *group, size_t peer);
 /* For transports: a moment's rest of one who has waited that long. It yields for 50 us, then
  * sleeps for an eighth of the time waited, within 20 us to 1 ms: short waits stay short, and
  * long ones leave the processor to others. The second only tells how long; 0 is to yield. */
-void syn_group_nap(int64_t waited_ns);
-int64_t syn_group_nap_ns(int64_t waited_ns);
+void syn_group_back_off(int64_t waited_ns);
+int64_t syn_group_back_off_ns(int64_t waited_ns);
 
 /* Begin to send count bytes to a peer; they stay unchanged until the request is done.
  * A zero count is a message too. Sending to oneself is SYN_INVALID. */

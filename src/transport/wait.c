@@ -18,20 +18,20 @@ static int64_t most(int64_t a, int64_t b)
 
 /* Yielding first makes small messages between cores of one machine fifty times as fast, and
  * halves their time over TCP. */
-int64_t syn_group_nap_ns(int64_t waited_ns)
+int64_t syn_group_back_off_ns(int64_t waited_ns)
 {
     if (waited_ns < SYN_MILLISECOND / 20)
         return 0;
     return least(most(waited_ns / 8, SYN_MILLISECOND / 50), SYN_MILLISECOND);
 }
 
-void syn_group_nap(int64_t waited_ns)
+void syn_group_back_off(int64_t waited_ns)
 {
-    struct timespec nap = syn_clock_timespec(syn_group_nap_ns(waited_ns));
-    if (nap.tv_nsec == 0)
+    struct timespec pause = syn_clock_timespec(syn_group_back_off_ns(waited_ns));
+    if (pause.tv_nsec == 0)
         sched_yield();
     else
-        nanosleep(&nap, NULL);
+        nanosleep(&pause, NULL);
 }
 
 static enum syn_status start(struct syn_group *group, struct syn_request *request)
@@ -122,8 +122,8 @@ static void cancel_all(struct syn_group *group, struct syn_request *requests, si
 
 static void rest(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
-    if (!group->type->doze || !group->type->doze(group, until_ns, waited_ns))
-        syn_group_nap(waited_ns);
+    if (!group->type->sleep || !group->type->sleep(group, until_ns, waited_ns))
+        syn_group_back_off(waited_ns);
 }
 
 /* Returns when all are done, or when the group is broken. */

@@ -101,7 +101,7 @@ void mailbox_cancel(void *context, void *handle)
 }
 
 /* Sleep until somebody has posted something. */
-void mailbox_doze(void *context, int64_t most_ns)
+void mailbox_sleep(void *context, int64_t most_ns)
 {
     struct mailbox_place *place = context;
     struct mailbox *mailbox = place->mailbox;

@@ -16,7 +16,7 @@ struct mailbox {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
     uint64_t posted; /* letters so far */
-    void (*doze)(void *context, int64_t most_ns);
+    void (*sleep)(void *context, int64_t most_ns);
     size_t workers;
     struct letter *boxes[MAILBOX_MOST][MAILBOX_MOST]; /* [from][to] */
     int sends_left;                                   /* then sending fails */
@@ -37,7 +37,7 @@ int mailbox_send(void *context, size_t peer, const void *bytes, size_t count, vo
 int mailbox_receive(void *context, size_t peer, void *bytes, size_t count, void **handle);
 int mailbox_test(void *context, void *handle, bool *done);
 void mailbox_cancel(void *context, void *handle);
-void mailbox_doze(void *context, int64_t most_ns);
+void mailbox_sleep(void *context, int64_t most_ns);
 
 /* Throw away what nobody has asked for. */
 void mailbox_empty(struct mailbox *mailbox);

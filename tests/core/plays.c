@@ -36,8 +36,8 @@ static void fill(unsigned char *bytes, size_t count, size_t from, size_t to, siz
 
 static void sleep_ms(int64_t ms)
 {
-    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&nap, NULL);
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
 }
 
 static const char *swap(struct syn_group *group, size_t shift, size_t size, unsigned char *bytes)

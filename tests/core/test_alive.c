@@ -18,10 +18,10 @@
 /* Longer than the time-out and what is granted for an answer, together and twice. */
 #define LONG_MS 2500
 
-static void nap_ms(long ms)
+static void sleep_ms(long ms)
 {
-    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&nap, NULL);
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
 }
 
 /* What worker 1 does that takes so long. */
@@ -35,7 +35,7 @@ struct run {
 static void pause_if(const struct run *run, enum pause pause, size_t rank)
 {
     if (run->pause == pause && rank == 1)
-        nap_ms(LONG_MS);
+        sleep_ms(LONG_MS);
 }
 
 static enum syn_status step_with_pauses(const struct run *run, struct syn_reducer *reducer,
@@ -106,7 +106,7 @@ static void over_a_host_who_is_busy_for_many_timeouts_is_waited_for(void **state
         struct run run = {.stage = stage_for("ssgd"), .pause = (enum pause)pause};
         struct mailbox mailbox = mailbox_for(3);
         struct place places[3];
-        mailbox.doze = mailbox_doze;
+        mailbox.sleep = mailbox_sleep;
         for (size_t i = 0; i < 3; i++) {
             places[i] = (struct place){.mailbox = {.mailbox = &mailbox, .rank = i}, .run = &run};
             struct syn_caller_transport host = {.context = &places[i].mailbox,
@@ -114,7 +114,7 @@ static void over_a_host_who_is_busy_for_many_timeouts_is_waited_for(void **state
                                                 .start_receive = mailbox_receive,
                                                 .test = mailbox_test,
                                                 .cancel = mailbox_cancel,
-                                                .doze = mailbox.doze};
+                                                .sleep = mailbox.sleep};
             assert_ok(syn_group_open_caller(&host, i, 3, &options, &places[i].group));
         }
         for (size_t i = 0; i < 3; i++)
@@ -134,7 +134,7 @@ static bool take_long(struct crew *crew, size_t rank, size_t step, float *gradie
     (void)crew;
     (void)gradient;
     if (rank > 0 && step < 2)
-        nap_ms(LONG_MS);
+        sleep_ms(LONG_MS);
     return true;
 }
 
@@ -207,7 +207,7 @@ static void wait_for_any(struct syn_group *group, size_t rank, void *context)
             status = syn_group_wait(group, requests, 2);
     } else {
         if (rank == 2)
-            nap_ms(6000);
+            sleep_ms(6000);
         else
             syn_group_receive(group, 0, &bytes[0], 1, &requests[0]);
         status = syn_group_wait(group, requests, 1);
@@ -236,7 +236,7 @@ static void idle_groups_take_no_processor_time(void **state)
     struct timespec after;
     assert_ok(syn_group_open_threads(16, NULL, groups));
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    nap_ms(2000);
+    sleep_ms(2000);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     for (size_t i = 0; i < 16; i++)
         syn_group_close(groups[i]);

@@ -163,8 +163,8 @@ static bool note_lead(struct crew *crew, size_t rank, size_t step, float *gradie
     (void)crew;
     (void)gradient;
     if (rank == 0) {
-        struct timespec nap = {.tv_nsec = step < 10 ? 5000000 : 0};
-        nanosleep(&nap, NULL);
+        struct timespec pause = {.tv_nsec = step < 10 ? 5000000 : 0};
+        nanosleep(&pause, NULL);
         atomic_store(&slow_steps, step); /* steps that are answered */
         return true;
     }
@@ -201,15 +201,15 @@ static size_t fast_steps_alone;
 static bool let_the_other_go_ahead(struct crew *crew, size_t rank, size_t step, float *gradient)
 {
     (void)gradient;
-    struct timespec nap = {.tv_nsec = 5000000};
+    struct timespec pause = {.tv_nsec = 5000000};
     if (rank == 1)
         atomic_store(&fast_steps, step); /* steps that are answered */
     if (rank == 1 || step > 0)
         return true;
     for (int i = 0; i < 4000 && atomic_load(&fast_steps) < crew->options.lag; i++)
-        nanosleep(&nap, NULL);
+        nanosleep(&pause, NULL);
     for (int i = 0; i < 40; i++)
-        nanosleep(&nap, NULL);
+        nanosleep(&pause, NULL);
     fast_steps_alone = atomic_load(&fast_steps);
     return true;
 }

@@ -14,10 +14,10 @@ static atomic_size_t ended;
 static size_t silent_rank;
 static struct syn_group *silent_group;
 
-static void nap_ms(long ms)
+static void sleep_ms(long ms)
 {
-    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&nap, NULL);
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
 }
 
 /* One worker falls silent after three steps, until all others have ended. */
@@ -28,7 +28,7 @@ static bool fall_silent(struct crew *crew, size_t rank, size_t step, float *grad
         return true;
     syn_attend_end(silent_group);
     while (atomic_load(&ended) < 2 + crew->servers)
-        nap_ms(5);
+        sleep_ms(5);
     return false;
 }
 
@@ -80,7 +80,7 @@ static void silent_server(struct syn_group *group, size_t rank, void *context)
         crew->status[rank] = syn_worker_agree(group, layout, &options, crew->first);
     syn_attend_end(group);
     while (atomic_load(&ended) < 4)
-        nap_ms(5);
+        sleep_ms(5);
     syn_layout_free(layout);
 }
 
@@ -109,7 +109,7 @@ static bool compute_for_long(struct crew *crew, size_t rank, size_t step, float 
     (void)step;
     (void)gradient;
     if (rank == 0)
-        nap_ms(500);
+        sleep_ms(500);
     return true;
 }
 

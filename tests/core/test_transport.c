@@ -65,7 +65,7 @@ static void by_mailbox(struct mailbox *mailbox, uint64_t timeout_ms, play *what,
                                             .start_receive = mailbox_receive,
                                             .test = mailbox_test,
                                             .cancel = mailbox_cancel,
-                                            .doze = mailbox->doze};
+                                            .sleep = mailbox->sleep};
         assert_ok(syn_group_open_caller(&host, i, mailbox->workers, &options, &workers[i].group));
         assert_string_equal(syn_group_transport(workers[i].group), "caller");
     }
@@ -228,13 +228,13 @@ static void a_host_that_can_sleep_keeps_every_promise_too(void **state)
     (void)state;
     for (size_t i = 0; i < CREWS; i++) {
         struct mailbox mailbox = mailbox_for(crews[i]);
-        mailbox.doze = mailbox_doze;
+        mailbox.sleep = mailbox_sleep;
         by_mailbox(&mailbox, LONG_MS, play_every_pair, 0);
         by_mailbox(&mailbox, LONG_MS, play_many_under_way, 0);
         by_mailbox(&mailbox, LONG_MS, play_whoever_comes, 0);
     }
     struct mailbox mailbox = mailbox_for(4);
-    mailbox.doze = mailbox_doze;
+    mailbox.sleep = mailbox_sleep;
     by_mailbox(&mailbox, LONG_MS, play_abandon, 2);
     by_mailbox(&mailbox, 200, play_silent, 1);
     by_mailbox(&mailbox, 10, play_circle, 0);
@@ -265,7 +265,7 @@ static void whoever_waits_behind_data_that_nobody_asks_for_is_not_silent(void **
     (void)state;
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         struct mailbox mailbox = mailbox_for(3);
-        mailbox.doze = sleeps ? mailbox_doze : NULL;
+        mailbox.sleep = sleeps ? mailbox_sleep : NULL;
         by_mailbox(&mailbox, 500, waits_behind_data, 0);
     }
 }

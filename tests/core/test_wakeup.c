@@ -1,4 +1,4 @@
-/* A bell that MPI's sockets ring: found by itself, believed when it has earned it, and never in the
+/* Wake-ups by MPI's sockets: found without help, trusted when they have earned it, and never in the
  * way of a process that has none. */
 #include "check.h"
 
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "transport/bell.h"
 #include "transport/transport.h"
+#include "transport/wakeup.h"
 
 #define MILLISECOND INT64_C(1000000)
 
@@ -49,91 +49,91 @@ static void take(const struct watched *w)
     assert_int_equal(read(w->ends[0], &byte, 1), 1);
 }
 
-/* A message comes; the bell announces it. */
-static void announce(struct syn_bell *bell, const struct watched *w)
+/* A message comes; a wake-up announces it. */
+static void announce(struct syn_wakeup *wakeup, const struct watched *w)
 {
     arrive(w);
-    assert_true(syn_bell_await(bell, syn_clock_ns() + 10000 * MILLISECOND, MILLISECOND));
+    assert_true(syn_wakeup_wait(wakeup, syn_clock_ns() + 10000 * MILLISECOND, MILLISECOND));
     take(w);
-    syn_bell_learn(bell);
+    syn_wakeup_learn(wakeup);
 }
 
-/* How long it lets sleep when nothing comes and a nap would be of a microsecond. */
-static int64_t silent_ns(struct syn_bell *bell)
+/* How long it lets sleep when nothing comes and a plain sleep would be of a microsecond. */
+static int64_t silent_ns(struct syn_wakeup *wakeup)
 {
     int64_t began_ns = syn_clock_ns();
-    assert_true(syn_bell_await(bell, began_ns + 10000 * MILLISECOND, 1000));
+    assert_true(syn_wakeup_wait(wakeup, began_ns + 10000 * MILLISECOND, 1000));
     return syn_clock_ns() - began_ns;
 }
 
 static void one_that_announces_messages_is_believed(void **state)
 {
     const struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
-    assert_int_equal(bell.count, 1);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
+    assert_int_equal(wakeup.count, 1);
     for (int i = 0; i < 64; i++)
-        announce(&bell, w);
-    assert_true(silent_ns(&bell) >= MILLISECOND);
-    arrive(w); /* and rings at once although it sleeps long */
+        announce(&wakeup, w);
+    assert_true(silent_ns(&wakeup) >= MILLISECOND);
+    arrive(w); /* and wakes at once although it would sleep long */
     int64_t began_ns = syn_clock_ns();
-    assert_true(syn_bell_await(&bell, began_ns + 10000 * MILLISECOND, 1000));
+    assert_true(syn_wakeup_wait(&wakeup, began_ns + 10000 * MILLISECOND, 1000));
     take(w);
-    syn_bell_learn(&bell);
-    assert_int_equal(bell.trust, 64);
+    syn_wakeup_learn(&wakeup);
+    assert_int_equal(wakeup.trust, 64);
 }
 
 static void one_that_misses_messages_is_not(void **state)
 {
     const struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
     for (int i = 0; i < 1000; i++) {
         for (int j = 0; j < 7; j++)
-            announce(&bell, w);
-        silent_ns(&bell); /* for a microsecond, or this test takes two seconds */
-        syn_bell_learn(&bell);
-        assert_int_equal(bell.trust, 0);
+            announce(&wakeup, w);
+        silent_ns(&wakeup); /* for a microsecond, or this test takes two seconds */
+        syn_wakeup_learn(&wakeup);
+        assert_int_equal(wakeup.trust, 0);
     }
 }
 
-static void a_ring_for_nothing_is_followed_by_a_plain_nap(void **state)
+static void a_spurious_wakeup_is_followed_by_a_plain_sleep(void **state)
 {
     const struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
     arrive(w);
     int64_t until_ns = syn_clock_ns() + 10000 * MILLISECOND;
-    assert_true(syn_bell_await(&bell, until_ns, MILLISECOND));
-    assert_false(syn_bell_await(&bell, until_ns, MILLISECOND));
-    assert_true(syn_bell_await(&bell, until_ns, MILLISECOND));
+    assert_true(syn_wakeup_wait(&wakeup, until_ns, MILLISECOND));
+    assert_false(syn_wakeup_wait(&wakeup, until_ns, MILLISECOND));
+    assert_true(syn_wakeup_wait(&wakeup, until_ns, MILLISECOND));
     take(w);
 }
 
 static void it_sleeps_no_longer_than_asked(void **state)
 {
     const struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
     for (int i = 0; i < 64; i++)
-        announce(&bell, w);
+        announce(&wakeup, w);
     int64_t past_ns = syn_clock_ns() - MILLISECOND;
-    assert_false(syn_bell_await(&bell, past_ns, MILLISECOND));
+    assert_false(syn_wakeup_wait(&wakeup, past_ns, MILLISECOND));
 }
 
 static void without_one_nobody_sleeps_by_it(void **state)
 {
     (void)state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
-    assert_int_equal(bell.count, 0);
-    assert_false(syn_bell_await(&bell, syn_clock_ns() + 10000 * MILLISECOND, MILLISECOND));
-    syn_bell_learn(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
+    assert_int_equal(wakeup.count, 0);
+    assert_false(syn_wakeup_wait(&wakeup, syn_clock_ns() + 10000 * MILLISECOND, MILLISECOND));
+    syn_wakeup_learn(&wakeup);
 }
 
 /* Wait as a worker does for a message that does not come, and find that it takes next to no
  * processor time: by the time itself, and by how often it looked. */
-static void assert_waits_without_spinning(struct syn_bell *bell)
+static void assert_waits_without_spinning(struct syn_wakeup *wakeup)
 {
     struct timespec before;
     struct timespec after;
@@ -141,8 +141,9 @@ static void assert_waits_without_spinning(struct syn_bell *bell)
     size_t looks = 0;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
     for (int64_t waited_ns = 0; waited_ns < 1500 * MILLISECOND; looks++) {
-        if (!syn_bell_await(bell, began_ns + 10000 * MILLISECOND, syn_group_nap_ns(waited_ns)))
-            syn_group_nap(waited_ns);
+        if (!syn_wakeup_wait(wakeup, began_ns + 10000 * MILLISECOND,
+                             syn_group_back_off_ns(waited_ns)))
+            syn_group_back_off(waited_ns);
         waited_ns = syn_clock_ns() - began_ns;
     }
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
@@ -155,40 +156,40 @@ static void assert_waits_without_spinning(struct syn_bell *bell)
 static void waiting_does_not_spin_when_the_host_closes_its_descriptor(void **state)
 {
     struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
     for (int i = 0; i < 64; i++)
-        announce(&bell, w);
+        announce(&wakeup, w);
     close(w->watcher);
-    assert_waits_without_spinning(&bell);
-    assert_int_equal(bell.count, 0);
+    assert_waits_without_spinning(&wakeup);
+    assert_int_equal(wakeup.count, 0);
     w->watcher = epoll_create1(0); /* to be closed */
 }
 
 static void waiting_does_not_spin_when_the_number_is_given_to_something_ready(void **state)
 {
     struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
     for (int i = 0; i < 64; i++)
-        announce(&bell, w);
+        announce(&wakeup, w);
     arrive(w);
     assert_int_equal(dup2(w->ends[0], w->watcher), w->watcher);
-    assert_waits_without_spinning(&bell);
-    assert_int_equal(bell.count, 0);
+    assert_waits_without_spinning(&wakeup);
+    assert_int_equal(wakeup.count, 0);
     take(w);
 }
 
 static void waiting_does_not_spin_by_a_host_that_never_takes_what_is_ready(void **state)
 {
     const struct watched *w = *state;
-    struct syn_bell bell;
-    syn_bell_open(&bell);
+    struct syn_wakeup wakeup;
+    syn_wakeup_open(&wakeup);
     for (int i = 0; i < 64; i++)
-        announce(&bell, w);
+        announce(&wakeup, w);
     arrive(w);
-    assert_waits_without_spinning(&bell);
-    assert_int_equal(bell.count, 1);
+    assert_waits_without_spinning(&wakeup);
+    assert_int_equal(wakeup.count, 1);
     take(w);
 }
 
@@ -199,8 +200,8 @@ int main(void)
                                         close_watched),
         cmocka_unit_test_setup_teardown(one_that_misses_messages_is_not, open_watched,
                                         close_watched),
-        cmocka_unit_test_setup_teardown(a_ring_for_nothing_is_followed_by_a_plain_nap, open_watched,
-                                        close_watched),
+        cmocka_unit_test_setup_teardown(a_spurious_wakeup_is_followed_by_a_plain_sleep,
+                                        open_watched, close_watched),
         cmocka_unit_test_setup_teardown(it_sleeps_no_longer_than_asked, open_watched,
                                         close_watched),
         cmocka_unit_test_setup_teardown(waiting_does_not_spin_when_the_host_closes_its_descriptor,

@@ -34,7 +34,7 @@ static void attend(struct syn_group *group)
     if (pthread_mutex_trylock(&group->mutex) != 0)
         return;
     for (int i = 0; i < LOOKS && group->broken == SYN_OK; i++)
-        syn_notices_hear(group);
+        syn_control_receive(group);
     pthread_mutex_unlock(&group->mutex);
 }
 

@@ -1,15 +1,15 @@
 /* Workers joined by message passing that the host program brings.
  *
- * All that is asked of the host is a stream of messages between each two workers, whose sizes
- * the receiver knows: the least that any library offers. So every message of ours is two of
- * theirs: a frame of fixed size with kind and size, and a body of that size, left out when it is
- * 0. Both are started at once, hence the frame costs no extra round trip. Notices travel in the
- * same stream, marked by their kind.
+ * All that is asked of the host is a stream of messages between each two workers, whose sizes the
+ * receiver knows: the least that any library offers. So every message of ours is two of theirs: a
+ * frame of fixed size with kind and size, and a body of that size, left out when it is 0. Both are
+ * started at once, hence the frame costs no extra round trip. Control messages travel in the same
+ * stream, marked by their kind.
  *
  * One receive is always under way from each peer: of the next frame, or of the body that belongs
  * to the last one. Data that nobody has asked for yet stays with the host, and everything behind
- * it too; also the question whether we are there. So whoever has sent such data is told without
- * being asked: it may be waiting for us while we wait for somebody else. */
+ * it too; also a ping. So whoever has sent such data is sent a pong without
+ * a ping: it may be waiting for us while we wait for somebody else. */
 #include "transport/transport.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@
 /* A link slower than this counts as silent: 100 kB/s. */
 #define SLOWEST_BYTES_PER_MS 100
 
-enum frame_kind { FRAME_DATA = 1, FRAME_NOTICE };
+enum frame_kind { FRAME_DATA = 1, FRAME_CONTROL };
 
 /* Meaning of the extra words of a send; the first two are the frame itself. */
 enum { KIND, COUNT, HEAD_UNDER_WAY, BODY_UNDER_WAY, FRAME_BYTES = 2 * sizeof(uint64_t) };
@@ -39,28 +39,28 @@ enum { ARRIVED };
 /* What comes from a peer next. */
 enum stage {
     FRAME,
-    ASKER,  /* data is coming, but there is no request for it yet */
-    DATA,   /* into the first request */
-    NOTICE, /* into notice */
-    HEARER, /* notice is complete and unheard */
-    NOTHING /* given up */
+    UNCLAIMED,    /* data is coming, but there is no request for it yet */
+    DATA,         /* into the first request */
+    CONTROL,      /* into control */
+    CONTROL_DONE, /* control is complete and not taken yet */
+    NOTHING       /* given up */
 };
 
 struct outgoing {
     struct syn_request request;
-    struct syn_notice notice;
+    struct syn_control control;
 };
 
 struct link {
     enum stage stage;
-    void *handle; /* in FRAME, DATA and NOTICE */
+    void *handle; /* in FRAME, DATA and CONTROL */
     uint64_t frame[2];
-    int64_t began_ns; /* when the receive was */
-    int64_t told_ns;  /* in ASKER: when the peer was last told that we are there */
-    struct syn_notice notice;
+    int64_t began_ns;  /* when the receive was */
+    int64_t ponged_ns; /* in UNCLAIMED: when the peer was last sent a pong */
+    struct syn_control control;
     struct syn_request *first; /* receives, in order */
     struct syn_request *last;
-    struct outgoing outbox[SYN_NOTICE_KINDS];
+    struct outgoing outbox[SYN_CONTROL_KINDS];
 };
 
 struct membership {
@@ -172,10 +172,10 @@ static enum syn_status test_send(struct syn_group *group, struct syn_request *re
 static enum syn_status read_frame(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
-    if (link->frame[KIND] == FRAME_NOTICE && link->frame[COUNT] == sizeof link->notice)
-        return await(group, peer, NOTICE, &link->notice, sizeof link->notice);
-    link->stage = link->frame[KIND] == FRAME_DATA ? ASKER : NOTHING;
-    link->told_ns = syn_clock_ns();
+    if (link->frame[KIND] == FRAME_CONTROL && link->frame[COUNT] == sizeof link->control)
+        return await(group, peer, CONTROL, &link->control, sizeof link->control);
+    link->stage = link->frame[KIND] == FRAME_DATA ? UNCLAIMED : NOTHING;
+    link->ponged_ns = syn_clock_ns();
     if (link->stage == NOTHING)
         return syn_fail(SYN_FORMAT, "worker %zu sent a frame of kind %llu and size %llu", peer,
                         (unsigned long long)link->frame[KIND],
@@ -209,21 +209,21 @@ static enum syn_status advance(struct syn_group *group, size_t peer)
     struct link *link = link_to(group, peer);
     for (;;) {
         bool is_done = false;
-        bool is_under_way = link->stage == FRAME || link->stage == DATA || link->stage == NOTICE;
+        bool is_under_way = link->stage == FRAME || link->stage == DATA || link->stage == CONTROL;
         enum syn_status status = is_under_way ? probe(group, peer, link->handle, &is_done) : SYN_OK;
         if (status != SYN_OK) {
             give_up(group, link->handle);
             link->stage = NOTHING; /* what others say is still heard */
             return status;
         }
-        if (link->stage == ASKER && link->first)
+        if (link->stage == UNCLAIMED && link->first)
             SYN_TRY(accept_data(group, peer));
         else if (link->stage == FRAME && is_done)
             SYN_TRY(read_frame(group, peer));
         else if (link->stage == DATA && is_done)
             SYN_TRY(deliver(group, peer));
-        else if (link->stage == NOTICE && is_done)
-            link->stage = HEARER;
+        else if (link->stage == CONTROL && is_done)
+            link->stage = CONTROL_DONE;
         else
             return SYN_OK;
     }
@@ -264,21 +264,21 @@ static void cancel(struct syn_group *group, struct syn_request *request)
     }
 }
 
-static void tell(struct syn_group *group, size_t peer, const struct syn_notice *notice)
+static void send_control(struct syn_group *group, size_t peer, const struct syn_control *control)
 {
-    struct outgoing *slot = &link_to(group, peer)->outbox[notice->kind];
+    struct outgoing *slot = &link_to(group, peer)->outbox[control->kind];
     if (slot->request.is_active)
         return;
-    slot->notice = *notice;
+    slot->control = *control;
     slot->request = (struct syn_request){
-        .peer = peer, .count = sizeof slot->notice, .bytes.send = &slot->notice};
-    slot->request.is_active = start_send(group, &slot->request, FRAME_NOTICE) == SYN_OK;
+        .peer = peer, .count = sizeof slot->control, .bytes.send = &slot->control};
+    slot->request.is_active = start_send(group, &slot->request, FRAME_CONTROL) == SYN_OK;
 }
 
-/* Move the notices on their way; whether any still is. */
-static enum syn_status push_notices(struct syn_group *group, size_t peer, bool *is_any_left)
+/* Move the control messages on their way; whether any still is. */
+static enum syn_status push_control(struct syn_group *group, size_t peer, bool *is_any_left)
 {
-    for (size_t kind = 0; kind < SYN_NOTICE_KINDS; kind++) {
+    for (size_t kind = 0; kind < SYN_CONTROL_KINDS; kind++) {
         struct syn_request *request = &link_to(group, peer)->outbox[kind].request;
         if (request->is_active)
             SYN_TRY(test_send(group, request));
@@ -287,7 +287,7 @@ static enum syn_status push_notices(struct syn_group *group, size_t peer, bool *
     return SYN_OK;
 }
 
-static int64_t tell_period(const struct syn_group *group)
+static int64_t pong_period(const struct syn_group *group)
 {
     int64_t period_ns = group->timeout_ns / 8;
     period_ns = period_ns < TELL_LEAST_NS ? TELL_LEAST_NS : period_ns;
@@ -297,10 +297,10 @@ static int64_t tell_period(const struct syn_group *group)
 static void say_here(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
-    if (link->stage != ASKER || syn_clock_ns() - link->told_ns < tell_period(group))
+    if (link->stage != UNCLAIMED || syn_clock_ns() - link->ponged_ns < pong_period(group))
         return;
-    syn_group_tell_here(group, peer);
-    link->told_ns = syn_clock_ns();
+    syn_group_send_pong(group, peer);
+    link->ponged_ns = syn_clock_ns();
 }
 
 /* The host does not tell how much of a body has come, and an answer would come behind it. So a body
@@ -314,18 +314,19 @@ static void trust_bodies(struct syn_group *group, size_t peer)
         group->peers[peer].heard_ns = now_ns;
 }
 
-static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
+static enum syn_status receive_control(struct syn_group *group, struct syn_control *control,
+                                       bool *came)
 {
     for (size_t peer = 0; peer < group->size && !*came; peer++) {
         struct link *link = link_to(group, peer);
         bool is_any_left = false;
-        SYN_TRY(push_notices(group, peer, &is_any_left));
+        SYN_TRY(push_control(group, peer, &is_any_left));
         SYN_TRY(advance(group, peer));
         say_here(group, peer);
         trust_bodies(group, peer);
-        if (link->stage != HEARER)
+        if (link->stage != CONTROL_DONE)
             continue;
-        *notice = link->notice;
+        *control = link->control;
         *came = true;
         SYN_TRY(await_frame(group, peer));
     }
@@ -340,13 +341,13 @@ static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waite
     if (!host->sleep)
         return false;
     int64_t left_ns = until_ns - syn_clock_ns();
-    int64_t period_ns = tell_period(group);
+    int64_t period_ns = pong_period(group);
     if (left_ns > 0)
         host->sleep(host->context, left_ns < period_ns ? left_ns : period_ns);
     return true;
 }
 
-/* Let the last notices go out, within limits. */
+/* Let the last control messages go out, within limits. */
 static void flush(struct syn_group *group)
 {
     int64_t start_ns = syn_clock_ns();
@@ -355,7 +356,7 @@ static void flush(struct syn_group *group)
     while (is_any_left && waited_ns < FLUSH_NS) {
         is_any_left = false;
         for (size_t peer = 0; peer < group->size; peer++)
-            if (push_notices(group, peer, &is_any_left) != SYN_OK)
+            if (push_control(group, peer, &is_any_left) != SYN_OK)
                 return;
         waited_ns = syn_clock_ns() - start_ns;
         if (is_any_left)
@@ -373,9 +374,9 @@ static void leave(struct syn_group *group)
         return; /* the host may still write to the links */
     for (size_t peer = 0; peer < group->size; peer++) {
         struct link *link = &own->links[peer];
-        if (link->stage == FRAME || link->stage == DATA || link->stage == NOTICE)
+        if (link->stage == FRAME || link->stage == DATA || link->stage == CONTROL)
             give_up(group, link->handle);
-        for (size_t kind = 0; kind < SYN_NOTICE_KINDS; kind++)
+        for (size_t kind = 0; kind < SYN_CONTROL_KINDS; kind++)
             if (link->outbox[kind].request.is_active)
                 cancel_send(group, &link->outbox[kind].request);
     }
@@ -423,7 +424,7 @@ const struct syn_transport_type syn_transport_caller = {
     .test = test,
     .cancel = cancel,
     .sleep = sleep_until,
-    .tell = tell,
-    .hear = hear,
+    .send_control = send_control,
+    .receive_control = receive_control,
     .close = leave,
 };

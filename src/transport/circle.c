@@ -1,12 +1,13 @@
 /* Members that wait for one another in a circle, which no time-out finds, for all of them answer.
  *
  * A member is blocked by another if it waits to receive what that one has not begun to send, or to
- * send what that one has not begun to receive: both count their messages, and tell the counts with
- * every answer. Messages under way, however slow, block nobody; nor does somebody who computes. The
+ * send what that one has not begun to receive: both count their messages, and send the counts with
+ * every pong. Messages under way, however slow, block nobody; nor does somebody who computes. The
  * circle is the largest set of members, all of them waiting, such that each is blocked by one of
  * the set, or, if a message from anybody would do, by everyone it waits for. All of them must have
- * said so, without anything having moved, for long enough that each has asked the others again in
- * the meantime: then nobody in the set can ever go on, for only the others could end its wait. */
+ * said so, without anything having moved, for long enough that each has sent the others a ping
+ * again in the meantime: then nobody in the set can ever go on, for only the others could end its
+ * wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,8 @@
 #include "transport/alive.h"
 
 struct syn_circle {
-    struct syn_notice *said; /* [size] each one's last answer */
-    bool *is_in;             /* [size] the set */
+    struct syn_control *said; /* [size] each one's last pong */
+    bool *is_in;              /* [size] the set */
 };
 
 /* By a difference, as counts begin anew at 2^32. */
@@ -34,10 +35,10 @@ bool syn_circle_is_dry(const struct syn_group *group, const struct syn_request *
                       request->number);
 }
 
-void syn_circle_note(struct syn_group *group, const struct syn_notice *here)
+void syn_circle_note(struct syn_group *group, const struct syn_control *pong)
 {
     if (group->circle)
-        group->circle->said[here->from] = *here;
+        group->circle->said[pong->from] = *pong;
 }
 
 static struct syn_circle *open_circle(struct syn_group *group)
@@ -65,21 +66,22 @@ void syn_circle_free(struct syn_group *group)
     group->circle = NULL;
 }
 
-static bool is_waiting(const struct syn_notice *said)
+static bool is_waiting(const struct syn_control *said)
 {
     return said->doing == SYN_DOING_WAIT_ALL || said->doing == SYN_DOING_WAIT_ANY;
 }
 
-/* Whether it has said so, and nothing has moved, for so long that everybody has asked again. */
-static bool is_steady(const struct syn_group *group, size_t member, int64_t asked_ns)
+/* Whether it has said so, and nothing has moved, for so long that everybody has sent a ping
+ * again. */
+static bool is_steady(const struct syn_group *group, size_t member, int64_t pinged_ns)
 {
     const struct syn_peer *peer = &group->peers[member];
     int64_t round_ns = group->timeout_ns + syn_suspect_grace_ns(group);
-    return peer->said_ns >= asked_ns && peer->steady_ns <= asked_ns - 2 * round_ns;
+    return peer->said_ns >= pinged_ns && peer->steady_ns <= pinged_ns - 2 * round_ns;
 }
 
 /* Whether the set blocks a member of it. */
-static bool is_blocked(const struct syn_group *group, const struct syn_notice *said)
+static bool is_blocked(const struct syn_group *group, const struct syn_control *said)
 {
     size_t blocking = 0;
     for (size_t i = 0; i < said->wait_count; i++)
@@ -88,17 +90,17 @@ static bool is_blocked(const struct syn_group *group, const struct syn_notice *s
                                              : blocking > 0;
 }
 
-bool syn_circle_is_closed(struct syn_group *group, int64_t asked_ns)
+bool syn_circle_is_closed(struct syn_group *group, int64_t pinged_ns)
 {
     struct syn_circle *circle = group->circle;
     if (!circle) {
         open_circle(group);
         return false;
     }
-    circle->said[group->rank] = syn_notices_here(group, group->rank);
+    circle->said[group->rank] = syn_control_pong(group, group->rank);
     for (size_t i = 0; i < group->size; i++)
         circle->is_in[i] =
-            is_waiting(&circle->said[i]) && (i == group->rank || is_steady(group, i, asked_ns));
+            is_waiting(&circle->said[i]) && (i == group->rank || is_steady(group, i, pinged_ns));
     for (bool has_changed = true; has_changed;) {
         has_changed = false;
         for (size_t i = 0; i < group->size; i++)

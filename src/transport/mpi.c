@@ -15,7 +15,8 @@
  * before it is received: Open MPI's single copy through shared memory (4.1) writes as many bytes as
  * were sent, whatever room the receive was posted with, and only then reports truncation.
  *
- * Data and notices are told apart by tag. One receive for notices is always posted.
+ * Data and control messages are told apart by tag. One receive for control messages is always
+ * posted.
  *
  * MPI has no way to take back a send to somebody who never receives it. If that happens when a
  * group fails, this process makes no further MPI call, so that nothing touches buffers given
@@ -32,9 +33,9 @@
 #include "transport/mpi_process.h"
 #include "transport/wakeup.h"
 
-enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
+enum { TAG_CONTROL, TAG_DATA, TAGS = 16384 };
 
-/* How long a failing worker still gives its notices to go out. */
+/* How long a failing worker still gives its control messages to go out. */
 #define FLUSH_NS INT64_C(200000000)
 
 /* Smaller than what Open MPI sends without asking, with room for its heads. */
@@ -43,15 +44,15 @@ enum { TAG_NOTICE, TAG_DATA, TAGS = 16384 };
 _Static_assert(PIECE_BYTES + 1024 <= SYN_EAGER_BYTES, "a piece must go without asking");
 
 struct outgoing {
-    struct syn_notice notice;
+    struct syn_control control;
     MPI_Request under_way; /* MPI_REQUEST_NULL: free */
 };
 
 struct membership {
     MPI_Comm communicator;
-    struct syn_notice incoming;
+    struct syn_control incoming;
     MPI_Request listening;
-    struct outgoing *outbox; /* [size][SYN_NOTICE_KINDS] */
+    struct outgoing *outbox; /* [size][SYN_CONTROL_KINDS] */
     uint32_t *sent;          /* [size] messages begun to each */
     uint32_t *received;      /* [size] and from each */
     struct syn_wakeup wakeup;
@@ -249,13 +250,13 @@ static enum syn_status test(struct syn_group *group, struct syn_request *request
     return status;
 }
 
-/* Let the notices on their way go out, within limits; whether they all did. */
+/* Let the control messages on their way go out, within limits; whether they all did. */
 static bool flush(const struct syn_group *group)
 {
     struct membership *own = group->state;
     int64_t end_ns = syn_clock_ns() + FLUSH_NS;
     bool are_all_out = true;
-    for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
+    for (size_t i = 0; i < group->size * SYN_CONTROL_KINDS; i++)
         are_all_out &= syn_mpi_finishes(&own->outbox[i].under_way, end_ns - syn_clock_ns());
     return are_all_out;
 }
@@ -274,28 +275,29 @@ static void cancel(struct syn_group *group, struct syn_request *request)
         atomic_store(&syn_mpi_process.is_stuck, true);
 }
 
-static void tell(struct syn_group *group, size_t peer, const struct syn_notice *notice)
+static void send_control(struct syn_group *group, size_t peer, const struct syn_control *control)
 {
     struct membership *own = group->state;
-    struct outgoing *slot = &own->outbox[peer * SYN_NOTICE_KINDS + notice->kind];
+    struct outgoing *slot = &own->outbox[peer * SYN_CONTROL_KINDS + control->kind];
     if (atomic_load(&syn_mpi_process.is_stuck) || !syn_mpi_finishes(&slot->under_way, 0))
         return;
-    slot->notice = *notice;
-    if (SYN_MPI_ALONE(MPI_Isend(&slot->notice, sizeof slot->notice, MPI_BYTE, (int)peer, TAG_NOTICE,
-                                own->communicator, &slot->under_way)) != MPI_SUCCESS)
+    slot->control = *control;
+    if (SYN_MPI_ALONE(MPI_Isend(&slot->control, sizeof slot->control, MPI_BYTE, (int)peer,
+                                TAG_CONTROL, own->communicator, &slot->under_way)) != MPI_SUCCESS)
         slot->under_way = MPI_REQUEST_NULL;
 }
 
-static enum syn_status listen_for_notices(struct membership *own)
+static enum syn_status listen_for_control(struct membership *own)
 {
     memset(&own->incoming, 0xff, sizeof own->incoming);
     int code =
         SYN_MPI_ALONE(MPI_Irecv(&own->incoming, sizeof own->incoming, MPI_BYTE, MPI_ANY_SOURCE,
-                                TAG_NOTICE, own->communicator, &own->listening));
-    return code == MPI_SUCCESS ? SYN_OK : syn_mpi_failed("MPI_Irecv of notices", code);
+                                TAG_CONTROL, own->communicator, &own->listening));
+    return code == MPI_SUCCESS ? SYN_OK : syn_mpi_failed("MPI_Irecv of control messages", code);
 }
 
-static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
+static enum syn_status receive_control(struct syn_group *group, struct syn_control *control,
+                                       bool *came)
 {
     struct membership *own = group->state;
     int is_done = 0;
@@ -303,12 +305,12 @@ static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, 
         SYN_TRY(advance(group, request));
     int code = SYN_MPI_ALONE(MPI_Test(&own->listening, &is_done, MPI_STATUS_IGNORE));
     if (code != MPI_SUCCESS)
-        return syn_mpi_failed("MPI_Test of notices", code);
+        return syn_mpi_failed("MPI_Test of control messages", code);
     *came = is_done;
     if (!is_done)
         return SYN_OK;
-    *notice = own->incoming;
-    return listen_for_notices(own);
+    *control = own->incoming;
+    return listen_for_control(own);
 }
 
 static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
@@ -350,10 +352,10 @@ static void leave(struct syn_group *group)
 static enum syn_status join(struct syn_group *group, MPI_Comm all)
 {
     struct membership *own = group->state;
-    SYN_TRY(syn_allocate(group->size * SYN_NOTICE_KINDS, sizeof *own->outbox, &own->outbox));
+    SYN_TRY(syn_allocate(group->size * SYN_CONTROL_KINDS, sizeof *own->outbox, &own->outbox));
     SYN_TRY(syn_allocate(group->size, sizeof *own->sent, &own->sent));
     SYN_TRY(syn_allocate(group->size, sizeof *own->received, &own->received));
-    for (size_t i = 0; i < group->size * SYN_NOTICE_KINDS; i++)
+    for (size_t i = 0; i < group->size * SYN_CONTROL_KINDS; i++)
         own->outbox[i].under_way = MPI_REQUEST_NULL;
     MPI_Request under_way = MPI_REQUEST_NULL;
     int code = SYN_MPI_ALONE(MPI_Comm_idup(all, &own->communicator, &under_way));
@@ -368,7 +370,7 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     }
     SYN_MPI_ALONE(MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN));
     syn_wakeup_open(&own->wakeup);
-    SYN_TRY(listen_for_notices(own));
+    SYN_TRY(listen_for_control(own));
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
     bool may_call_any_time = atomic_load(&syn_mpi_process.is_ours) || level == MPI_THREAD_MULTIPLE;
@@ -422,7 +424,7 @@ const struct syn_transport_type syn_transport_mpi = {
     .test = test,
     .sleep = sleep_until,
     .cancel = cancel,
-    .tell = tell,
-    .hear = hear,
+    .send_control = send_control,
+    .receive_control = receive_control,
     .close = leave,
 };

@@ -19,8 +19,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Those who are asked look up several times within it; the rest is for machines with more to do
- * than processors. */
+/* Those who are sent a ping look up several times within it; the rest is for machines with more to
+ * do than processors. */
 int64_t syn_suspect_grace_ns(const struct syn_group *group)
 {
     return least(most(group->timeout_ns / 2, 1000 * SYN_MILLISECOND), 5000 * SYN_MILLISECOND);
@@ -32,44 +32,44 @@ static bool is_circle_likely(const struct syn_group *group, const struct syn_pat
     return now_ns - patience->moved_ns >= MOST_TIMEOUTS * group->timeout_ns;
 }
 
-static void ask(struct syn_group *group, const struct syn_request *requests, size_t count,
-                bool is_everyone)
+static void ping(struct syn_group *group, const struct syn_request *requests, size_t count,
+                 bool is_everyone)
 {
     for (size_t i = 0; i < count && !is_everyone; i++)
         if (requests[i].is_active)
-            syn_notices_ask(group, requests[i].peer);
+            syn_control_ping(group, requests[i].peer);
     for (size_t peer = 0; peer < group->size && is_everyone; peer++)
         if (peer != group->rank)
-            syn_notices_ask(group, peer);
+            syn_control_ping(group, peer);
 }
 
 /* Accuse the peer: what it does, who waits for it, for how long, and by which setting. */
 static enum syn_status accuse(struct syn_group *group, size_t peer, const char *does,
                               int64_t waited_ns)
 {
-    char text[sizeof((struct syn_notice *)NULL)->text];
+    char text[sizeof((struct syn_control *)NULL)->text];
     snprintf(text, sizeof text,
              "%s %s: %s has waited for it for %" PRId64 " ms (timeout_ms, --timeout-ms: %" PRId64
              ")",
              syn_group_name(group, peer).text, does, syn_group_name(group, group->rank).text,
              waited_ns / SYN_MILLISECOND, group->timeout_ns / SYN_MILLISECOND);
-    return syn_notices_accuse(group, peer, text);
+    return syn_control_accuse(group, peer, text);
 }
 
 static enum syn_status accuse_circle(struct syn_group *group, size_t peer, int64_t waited_ns)
 {
-    char text[sizeof((struct syn_notice *)NULL)->text];
+    char text[sizeof((struct syn_control *)NULL)->text];
     snprintf(text, sizeof text,
              "workers wait in a circle: %s for %s, which answers, for %" PRId64
              " ms (timeout_ms, --timeout-ms: %" PRId64 ")",
              syn_group_name(group, group->rank).text, syn_group_name(group, peer).text,
              waited_ns / SYN_MILLISECOND, group->timeout_ns / SYN_MILLISECOND);
-    return syn_notices_accuse(group, peer, text);
+    return syn_control_accuse(group, peer, text);
 }
 
 /* Everybody had time to answer. */
-static enum syn_status judge(struct syn_group *group, const struct syn_request *requests,
-                             size_t count, struct syn_patience *patience, int64_t now_ns)
+static enum syn_status decide(struct syn_group *group, const struct syn_request *requests,
+                              size_t count, struct syn_patience *patience, int64_t now_ns)
 {
     int64_t waited_ns = now_ns - patience->moved_ns;
     size_t waited_for = 0;
@@ -79,34 +79,34 @@ static enum syn_status judge(struct syn_group *group, const struct syn_request *
             continue;
         const struct syn_peer *peer = &group->peers[request->peer];
         waited_for = request->peer;
-        if (peer->heard_ns < patience->asked_ns &&
+        if (peer->heard_ns < patience->pinged_ns &&
             now_ns - peer->heard_ns >= group->timeout_ns + syn_suspect_grace_ns(group))
             return accuse(group, request->peer, "stayed silent", waited_ns);
-        if (peer->said_ns >= patience->asked_ns && peer->doing == SYN_DOING_LEFT &&
+        if (peer->said_ns >= patience->pinged_ns && peer->doing == SYN_DOING_LEFT &&
             syn_circle_is_dry(group, request))
             return accuse(group, request->peer, "has closed", waited_ns);
     }
-    bool is_closed = is_circle_likely(group, patience, patience->asked_ns) &&
-                     syn_circle_is_closed(group, patience->asked_ns);
+    bool is_closed = is_circle_likely(group, patience, patience->pinged_ns) &&
+                     syn_circle_is_closed(group, patience->pinged_ns);
     patience->quiet_ns = now_ns;
-    patience->asked_ns = 0;
+    patience->pinged_ns = 0;
     return is_closed ? accuse_circle(group, waited_for, waited_ns) : SYN_OK;
 }
 
 enum syn_status syn_suspect(struct syn_group *group, const struct syn_request *requests,
                             size_t count, struct syn_patience *patience, int64_t now_ns)
 {
-    if (!patience->asked_ns && now_ns - patience->quiet_ns >= group->timeout_ns) {
-        patience->asked_ns = now_ns;
-        ask(group, requests, count, is_circle_likely(group, patience, now_ns));
+    if (!patience->pinged_ns && now_ns - patience->quiet_ns >= group->timeout_ns) {
+        patience->pinged_ns = now_ns;
+        ping(group, requests, count, is_circle_likely(group, patience, now_ns));
     }
-    if (!patience->asked_ns || now_ns - patience->asked_ns < syn_suspect_grace_ns(group))
+    if (!patience->pinged_ns || now_ns - patience->pinged_ns < syn_suspect_grace_ns(group))
         return SYN_OK;
-    return judge(group, requests, count, patience, now_ns);
+    return decide(group, requests, count, patience, now_ns);
 }
 
 int64_t syn_suspect_next(const struct syn_group *group, const struct syn_patience *patience)
 {
-    return patience->asked_ns ? patience->asked_ns + syn_suspect_grace_ns(group)
-                              : patience->quiet_ns + group->timeout_ns;
+    return patience->pinged_ns ? patience->pinged_ns + syn_suspect_grace_ns(group)
+                               : patience->quiet_ns + group->timeout_ns;
 }

@@ -3,8 +3,8 @@
  * between them, the second finds it there and copies, outside any lock. A mailbox that owns the
  * bytes in between would need memory without bound and a second copy.
  *
- * Each worker has one mutex. It guards the channels that lead to that worker, its notices, and
- * whether its own requests are done. Nobody ever holds two of them. */
+ * Each worker has one mutex. It guards the channels that lead to that worker, its control messages,
+ * and whether its own requests are done. Nobody ever holds two of them. */
 #include "transport/transport.h"
 
 #include <pthread.h>
@@ -29,20 +29,20 @@ enum {
 struct channel {
     struct syn_request *first; /* sends or receives that no partner has come for; never both */
     struct syn_request *last;
-    bool has_asked;
-    uint32_t session;        /* of those who asked */
-    struct syn_notice *here; /* the answer; NULL until the first */
-    bool has_answered;
+    bool has_ping;
+    uint32_t session;         /* of those who sent a ping */
+    struct syn_control *pong; /* the newest; NULL until the first */
+    bool has_pong;
 };
 
 struct member {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t changes; /* counts what happened to requests and notices */
-    size_t notices;   /* unheard, failure and flags of the channels that lead here */
-    struct syn_notice failure;
-    bool has_failure; /* heard or not; the first one is kept, later ones tell nothing new */
-    bool is_failure_heard;
+    uint64_t changes; /* counts what happened to requests and control messages */
+    size_t controls;  /* not received yet: failure and flags of the channels that lead here */
+    struct syn_control failure;
+    bool has_failure; /* received or not; the first one is kept, later ones add nothing */
+    bool is_failure_received;
 };
 
 /* What the workers share. The last one to leave frees it. */
@@ -206,78 +206,79 @@ static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waite
     return true;
 }
 
-/* The newest answer replaces the one before. Answers are rare, and there are very many channels. */
-static bool keep_answer(struct channel *channel, const struct syn_notice *notice)
+/* The newest pong replaces the one before. Pongs are rare, and there are very many channels. */
+static bool keep_pong(struct channel *channel, const struct syn_control *control)
 {
-    bool is_new = !channel->has_answered;
-    if (!channel->here && syn_allocate(1, sizeof *channel->here, &channel->here) != SYN_OK)
+    bool is_new = !channel->has_pong;
+    if (!channel->pong && syn_allocate(1, sizeof *channel->pong, &channel->pong) != SYN_OK)
         return false;
-    *channel->here = *notice;
-    channel->has_answered = true;
+    *channel->pong = *control;
+    channel->has_pong = true;
     return is_new;
 }
 
-/* Whether there is one more to hear. */
-static bool keep(struct member *member, struct channel *channel, const struct syn_notice *notice)
+/* Whether there is one more to receive. */
+static bool keep(struct member *member, struct channel *channel, const struct syn_control *control)
 {
-    if (notice->kind == SYN_NOTICE_HERE)
-        return keep_answer(channel, notice);
+    if (control->kind == SYN_CONTROL_PONG)
+        return keep_pong(channel, control);
     bool *flag = &member->has_failure;
-    if (notice->kind == SYN_NOTICE_ASK) {
-        flag = &channel->has_asked;
-        channel->session = notice->session;
+    if (control->kind == SYN_CONTROL_PING) {
+        flag = &channel->has_ping;
+        channel->session = control->session;
     } else if (!member->has_failure) {
-        member->failure = *notice;
+        member->failure = *control;
     }
     bool is_new = !*flag;
     *flag = true;
     return is_new;
 }
 
-static void tell(struct syn_group *group, size_t peer, const struct syn_notice *notice)
+static void send_control(struct syn_group *group, size_t peer, const struct syn_control *control)
 {
     struct hub *hub = hub_of(group);
     struct member *member = &hub->members[peer];
     pthread_mutex_lock(&member->mutex);
-    if (keep(member, channel_between(hub, group->rank, peer), notice)) {
-        member->notices++;
+    if (keep(member, channel_between(hub, group->rank, peer), control)) {
+        member->controls++;
         wake(member);
     }
     pthread_mutex_unlock(&member->mutex);
 }
 
-/* Take out the next unheard notice, of which there is one. */
-static struct syn_notice pick(struct hub *hub, struct member *member, size_t rank)
+/* Take out the next control message, of which there is one. */
+static struct syn_control pick(struct hub *hub, struct member *member, size_t rank)
 {
-    if (member->has_failure && !member->is_failure_heard) {
-        member->is_failure_heard = true;
+    if (member->has_failure && !member->is_failure_received) {
+        member->is_failure_received = true;
         return member->failure;
     }
     for (size_t from = 0; from < hub->size; from++) {
         struct channel *channel = channel_between(hub, from, rank);
-        if (channel->has_answered) {
-            channel->has_answered = false;
-            return *channel->here;
+        if (channel->has_pong) {
+            channel->has_pong = false;
+            return *channel->pong;
         }
-        if (channel->has_asked) {
-            channel->has_asked = false;
-            return (struct syn_notice){.kind = SYN_NOTICE_ASK,
-                                       .from = (uint32_t)from,
-                                       .about = (uint32_t)from,
-                                       .session = channel->session};
+        if (channel->has_ping) {
+            channel->has_ping = false;
+            return (struct syn_control){.kind = SYN_CONTROL_PING,
+                                        .from = (uint32_t)from,
+                                        .about = (uint32_t)from,
+                                        .session = channel->session};
         }
     }
-    return (struct syn_notice){.kind = SYN_NOTICE_KINDS};
+    return (struct syn_control){.kind = SYN_CONTROL_KINDS};
 }
 
-static enum syn_status hear(struct syn_group *group, struct syn_notice *notice, bool *came)
+static enum syn_status receive_control(struct syn_group *group, struct syn_control *control,
+                                       bool *came)
 {
     struct member *member = self(group);
     pthread_mutex_lock(&member->mutex);
-    *came = member->notices > 0;
+    *came = member->controls > 0;
     if (*came) {
-        member->notices--;
-        *notice = pick(hub_of(group), member, group->rank);
+        member->controls--;
+        *control = pick(hub_of(group), member, group->rank);
     }
     pthread_mutex_unlock(&member->mutex);
     return SYN_OK;
@@ -290,7 +291,7 @@ static void free_hub(struct hub *hub)
         pthread_cond_destroy(&hub->members[i].changed);
     }
     for (size_t i = 0; i < hub->size * hub->size; i++)
-        free(hub->channels[i].here);
+        free(hub->channels[i].pong);
     free(hub->members);
     free(hub->channels);
     free(hub);
@@ -377,7 +378,7 @@ const struct syn_transport_type syn_transport_threads = {
     .test = test,
     .cancel = cancel,
     .sleep = sleep_until,
-    .tell = tell,
-    .hear = hear,
+    .send_control = send_control,
+    .receive_control = receive_control,
     .close = leave,
 };

@@ -6,9 +6,9 @@
  * opening one until the communication thread starts, that one from then on. While it is busy with
  * something else, or has nothing to do, a thread of this library's answers for it (attend.h).
  *
- * A member that has waited timeout_ms asks those it waits for whether they are there. Everybody
- * answers at all times, whatever its other threads are computing, evaluating, loading or saving;
- * and bytes that arrive are as good as an answer. So whoever answers is given as long again,
+ * A member that has waited timeout_ms sends a ping to those it waits for. Everybody answers with a
+ * pong at all times, whatever its other threads are computing, evaluating, loading or saving;
+ * and bytes that arrive are as good as a pong. So whoever answers is given as long again,
  * without limit, unless it says that it has closed, or a circle is found: members each of which
  * waits for another one that has not even begun what would end the wait (circle.c). Whoever does
  * not answer is dead, stopped or out of reach: everybody is told, and everybody names that one,
@@ -30,9 +30,9 @@
 
 /* How long something has been waited for. */
 struct syn_patience {
-    int64_t moved_ns; /* when it began, or when part of it was last done */
-    int64_t quiet_ns; /* the same, or when all we wait for last answered */
-    int64_t asked_ns; /* when they were asked; 0: not since */
+    int64_t moved_ns;  /* when it began, or when part of it was last done */
+    int64_t quiet_ns;  /* the same, or when all we wait for last answered */
+    int64_t pinged_ns; /* when they were sent a ping; 0: not since */
 };
 
 /* A send or a receive under way. Plain memory of the caller's, all zero before its first use;
@@ -53,14 +53,14 @@ struct syn_request {
     uint64_t extra[4];            /* the transport's own */
 };
 
-/* What members tell one another beside the data. */
-enum syn_notice_kind {
-    SYN_NOTICE_ASK,    /* the sender has waited for too long: are you there? */
-    SYN_NOTICE_HERE,   /* the answer: yes, and what I am doing */
-    SYN_NOTICE_FAILED, /* member about failed for the reason in text */
-    SYN_NOTICE_SILENT, /* member about does not answer or has left, as text says in full */
-    SYN_NOTICE_LOST,   /* the connection to member about failed, as text says in full */
-    SYN_NOTICE_KINDS
+/* Control messages: what members send one another beside the data. */
+enum syn_control_kind {
+    SYN_CONTROL_PING,   /* are you there? The sender has waited for too long */
+    SYN_CONTROL_PONG,   /* the answer: yes, and what the sender is doing */
+    SYN_CONTROL_FAILED, /* member about failed for the reason in text */
+    SYN_CONTROL_SILENT, /* member about does not answer or has left, as text says in full */
+    SYN_CONTROL_LOST,   /* the connection to member about failed, as text says in full */
+    SYN_CONTROL_KINDS
 };
 
 /* What a member says that it is doing. */
@@ -71,21 +71,21 @@ enum syn_doing {
     SYN_DOING_LEFT      /* it has closed what the asking member still has open */
 };
 
-#define SYN_NOTICE_WAITS 20
+#define SYN_CONTROL_WAITS 20
 
-struct syn_notice {
+struct syn_control {
     uint32_t kind;
     uint32_t from;
     uint32_t about;
-    uint32_t session; /* of an ASK: see syn_group_enter() */
-    /* Of a HERE. Messages are counted from the beginning, modulo 2^32. */
+    uint32_t session; /* of a PING: see syn_group_enter() */
+    /* Of a PONG. Messages are counted from the beginning, modulo 2^32. */
     uint32_t doing;
-    uint32_t moves;                   /* messages and pieces done so far */
-    uint32_t sends;                   /* begun to the one who is told */
-    uint32_t receives;                /* begun from the one who is told */
-    uint32_t wait_count;              /* of waits */
-    uint32_t waits[SYN_NOTICE_WAITS]; /* members that have not begun what the sender waits for */
-    char text[204];                   /* cut, NUL at the end; "" for ASK and HERE */
+    uint32_t moves;                    /* messages and pieces done so far */
+    uint32_t sends;                    /* begun to the receiver of the pong */
+    uint32_t receives;                 /* begun from the receiver of the pong */
+    uint32_t wait_count;               /* of waits */
+    uint32_t waits[SYN_CONTROL_WAITS]; /* members that have not begun what the sender waits for */
+    char text[204];                    /* cut, NUL at the end; "" for PING and PONG */
 };
 
 /* A transport: one file ending in this descriptor, and a row in transports.def. */
@@ -103,19 +103,20 @@ struct syn_transport_type {
      * bytes, or, where that cannot be had, the process is about to end anyway. */
     void (*cancel)(struct syn_group *group, struct syn_request *request);
 
-    /* (optional) Sleep until something may have happened to a request or a notice, or until that
-     * moment. Without it, or if it returns false, the waiting side rests by itself, as in
-     * syn_group_back_off().
+    /* (optional) Sleep until something may have happened to a request or a control message, or
+     * until that moment. Without it, or if it returns false, the waiting side rests by itself, as
+     * in syn_group_back_off().
      *   waited_ns  how long it has waited already: who may miss what happens sleeps no longer than
      *              syn_group_back_off_ns() of that */
     bool (*sleep)(struct syn_group *group, int64_t until_ns, int64_t waited_ns);
 
-    /* Tell a peer, as well as it goes; does not block. May be left out while an earlier notice of
+    /* Send a control message, best effort; does not block. May be left out while an earlier one of
      * that kind is still on its way to that peer. */
-    void (*tell)(struct syn_group *group, size_t peer, const struct syn_notice *notice);
+    void (*send_control)(struct syn_group *group, size_t peer, const struct syn_control *control);
 
-    /* The next notice that has come, if any: *came says so. Does not block. */
-    enum syn_status (*hear)(struct syn_group *group, struct syn_notice *notice, bool *came);
+    /* The next control message that has come, if any: *came says so. Does not block. */
+    enum syn_status (*receive_control)(struct syn_group *group, struct syn_control *control,
+                                       bool *came);
 
     /* Release the transport's own part. State and group are freed by the caller; a transport
      * that must not have its state freed sets it to NULL. */
@@ -124,8 +125,8 @@ struct syn_transport_type {
 
 /* What a member knows of another one. */
 struct syn_peer {
-    int64_t heard_ns;  /* when a notice or bytes last came from it */
-    int64_t said_ns;   /* when it last said what it does */
+    int64_t heard_ns;  /* when a control message or bytes last came from it */
+    int64_t said_ns;   /* when it last sent a pong */
     int64_t steady_ns; /* since when it has said the same */
     uint32_t sends;    /* messages that we have begun to send to it */
     uint32_t receives; /* and to receive from it */
@@ -190,8 +191,8 @@ void syn_group_free(struct syn_group *group);
 /* For transports: bytes went to or came from a peer, so it is alive. */
 void syn_group_moved(struct syn_group *group, size_t peer);
 
-/* For transports: tell a peer that we are there, and what we do. */
-void syn_group_tell_here(struct syn_group *group, size_t peer);
+/* For transports: send a peer a pong that it did not ask for. */
+void syn_group_send_pong(struct syn_group *group, size_t peer);
 
 /* For transports: the failure that was just noted (syn_fail) is one of the connection to a peer.
  * Returns SYN_PEER, which makes everybody name that peer. */
@@ -222,8 +223,8 @@ enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requ
  *   which  its number; before the call, the number of the one to look at last, so that none is
  *          passed over for long
  * Every request has its own patience, counted from its start: a peer that falls silent is found
- * however busy the others are. Notices are heard in every call. At least one must be active. On
- * failure as syn_group_wait(). */
+ * however busy the others are. Control messages are received in every call. At least one must be
+ * active. On failure as syn_group_wait(). */
 enum syn_status syn_group_wait_any(struct syn_group *group, struct syn_request *requests,
                                    size_t count, size_t *which);
 

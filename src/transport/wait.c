@@ -38,7 +38,7 @@ static enum syn_status start(struct syn_group *group, struct syn_request *reques
 {
     request->is_active = false;
     if (group->broken != SYN_OK)
-        return syn_notices_again(group);
+        return syn_control_fail_again(group);
     if (request->peer >= group->size || request->peer == group->rank)
         return syn_fail(SYN_INVALID, "worker %zu of %zu cannot %s worker %zu", group->rank,
                         group->size, request->is_receive ? "receive from" : "send to",
@@ -52,7 +52,7 @@ static enum syn_status start(struct syn_group *group, struct syn_request *reques
     if (status == SYN_OK)
         return SYN_OK;
     request->is_active = false;
-    return syn_notices_fail(group, status);
+    return syn_control_fail(group, status);
 }
 
 static enum syn_status start_locked(struct syn_group *group, struct syn_request *request)
@@ -135,7 +135,7 @@ static void wait_all(struct syn_group *group, struct syn_request *requests, size
         size_t left;
         enum syn_status status = test_all(group, requests, count, &left);
         if (status != SYN_OK) {
-            syn_notices_fail(group, status);
+            syn_control_fail(group, status);
             return;
         }
         if (left == 0)
@@ -147,7 +147,7 @@ static void wait_all(struct syn_group *group, struct syn_request *requests, size
         if (syn_suspect(group, requests, count, &patience, now_ns) != SYN_OK)
             return;
         rest(group, syn_suspect_next(group, &patience), now_ns - patience.moved_ns);
-        syn_notices_hear(
+        syn_control_receive(
             group); /* not between test and rest: it may take in what was to end the rest */
     }
 }
@@ -167,7 +167,7 @@ static enum syn_status end_waiting(struct syn_group *group, struct syn_request *
     group->waiting = (struct syn_waiting){0};
     if (status != SYN_OK) {
         cancel_all(group, requests, count);
-        syn_notices_again(group);
+        syn_control_fail_again(group);
     }
     pthread_mutex_unlock(&group->mutex);
     return status;
@@ -220,11 +220,11 @@ static void wait_one(struct syn_group *group, struct syn_request *requests, size
                      size_t *which)
 {
     int64_t began_ns = syn_clock_ns();
-    while (group->broken == SYN_OK && syn_notices_hear(group) == SYN_OK) {
+    while (group->broken == SYN_OK && syn_control_receive(group) == SYN_OK) {
         bool is_found = false;
         enum syn_status status = test_until_done(group, requests, count, which, &is_found);
         if (status != SYN_OK)
-            syn_notices_fail(group, status);
+            syn_control_fail(group, status);
         if (status != SYN_OK || is_found)
             return;
         int64_t now_ns = syn_clock_ns();
@@ -251,6 +251,6 @@ enum syn_status syn_group_wait_any(struct syn_group *group, struct syn_request *
 void syn_group_abandon(struct syn_group *group, enum syn_status status, const char *cause)
 {
     pthread_mutex_lock(&group->mutex);
-    syn_notices_abandon(group, status, cause);
+    syn_control_abandon(group, status, cause);
     pthread_mutex_unlock(&group->mutex);
 }

@@ -184,17 +184,17 @@ const char *play_wrong_peer(struct syn_group *group, size_t actor)
 /* Be as good as dead: nobody answers for this member, until it hears of its own death. */
 static const char *play_dead(struct syn_group *group, const char *cause)
 {
-    struct syn_notice notice = {0};
+    struct syn_control control = {0};
     syn_attend_end(group);
-    for (int i = 0; i < 12000 && notice.kind < SYN_NOTICE_FAILED; i++) {
+    for (int i = 0; i < 12000 && control.kind < SYN_CONTROL_FAILED; i++) {
         bool came = false;
-        EXPECT(group->type->hear(group, &notice, &came) == SYN_OK);
+        EXPECT(group->type->receive_control(group, &control, &came) == SYN_OK);
         sleep_ms(5);
     }
-    EXPECT(notice.kind == SYN_NOTICE_SILENT && strstr(notice.text, cause));
+    EXPECT(control.kind == SYN_CONTROL_SILENT && strstr(control.text, cause));
     /* Broken, without a word: what the dead say would race with what is said of them. */
     group->broken = SYN_TIMEOUT;
-    snprintf(group->cause, sizeof group->cause, "%s", notice.text);
+    snprintf(group->cause, sizeof group->cause, "%s", control.text);
     return "";
 }
 

@@ -274,7 +274,7 @@ static void a_failure_reaches_workers_that_cannot_hear_the_one_who_fails(void **
 {
     (void)state;
     struct mailbox mailbox = mailbox_for(3);
-    mailbox.is_cut = true; /* the ring of waits does not use that way, only notices do */
+    mailbox.is_cut = true; /* the ring of waits does not use that way, only control messages do */
     by_mailbox(&mailbox, LONG_MS, play_abandon, 0);
 }
 

@@ -1,27 +1,16 @@
-/* The first half of a step, on the caller's thread: residual, selection, coding; then the courier
- * has it. */
+/* The first half of a step, on the caller's thread: residual, selection, coding; then the
+ * communication thread has it. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "reducer/inside.h"
 #include "reducer/intake.h"
 
 /* On the communication thread. */
-static void exchange_parcel(struct syn_job *job)
+static enum syn_status exchange_parcel(struct syn_work *work)
 {
-    struct parcel *parcel = (struct parcel *)job;
-    struct syn_reducer *reducer = parcel->reducer;
-    struct syn_group *group = reducer->group;
-    int64_t began = syn_clock_ns();
-    uint64_t out = group->bytes_out;
-    uint64_t in = group->bytes_in;
-    parcel->status = reducer->exchange_type->run(reducer->exchange, &parcel->in, &parcel->out);
-    if (parcel->status != SYN_OK) {
-        syn_group_abandon(group, parcel->status, syn_error_text());
-        memcpy(parcel->cause, syn_error_text(), strlen(syn_error_text()) + 1);
-    }
-    parcel->bytes_out = group->bytes_out - out;
-    parcel->bytes_in = group->bytes_in - in;
-    parcel->exchange_ns = syn_clock_ns() - began;
+    struct parcel *parcel = (struct parcel *)work;
+    const struct syn_reducer *reducer = parcel->reducer;
+    return reducer->exchange_type->run(reducer->exchange, &parcel->in, &parcel->out);
 }
 
 /* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until
@@ -110,12 +99,12 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
     };
     parcel->in.first = bucket->first;
     parcel->in.is_last = number + 1 == reducer->bucket_count;
-    parcel->job.run = exchange_parcel;
+    parcel->work.run = exchange_parcel;
     if (reducer->select_type->is_dense)
         fill_dense(reducer, slot, parcel, bucket, &intake);
     else
         fill_sparse(reducer, slot, parcel, bucket, &intake);
-    syn_courier_post(reducer->courier, &parcel->job);
+    syn_comm_post(reducer->comm, &parcel->work);
     slot->select_ns += syn_clock_ns() - began;
 }
 

@@ -4,10 +4,10 @@
 
 #include <syncopate/reducer.h>
 
-#include "base/courier.h"
 #include "base/pool.h"
 #include "codec/codec.h"
 #include "exchange/exchange.h"
+#include "reducer/comm.h"
 #include "residual/residual.h"
 #include "select/select.h"
 
@@ -22,17 +22,12 @@ struct bucket {
 
 /* One bucket of one step on its way. */
 struct parcel {
-    struct syn_job job; /* first, so that a job is its parcel */
+    struct syn_work work; /* first, so that a work is its parcel */
     struct syn_reducer *reducer;
     struct syn_contribution in;
     struct syn_outcome out;
     uint8_t *packet;
     size_t packet_room;
-    enum syn_status status;
-    char cause[SYN_ERROR_BYTES];
-    uint64_t bytes_out;
-    uint64_t bytes_in;
-    int64_t exchange_ns;
     float remembered; /* the selection's memory before this step */
     float threshold;
 };
@@ -61,9 +56,9 @@ struct syn_reducer {
     const struct syn_exchange_type *exchange_type;
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
-    void *exchange;                       /* its state, the courier's while jobs are under way */
-    bool is_exchange_lent;                /* the state is the opener's */
-    struct syn_courier *courier;
+    void *exchange;        /* its state, the communication thread's while work is under way */
+    bool is_exchange_lent; /* the state is the opener's */
+    struct syn_comm *comm;
     struct syn_pool *pool;
 
     size_t size;

@@ -162,7 +162,7 @@ static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_la
     SYN_TRY(syn_layout_copy(layout, &reducer->layout));
     SYN_TRY(open_parts(reducer));
     SYN_TRY(agree(reducer));
-    return syn_courier_open(&reducer->courier);
+    return syn_comm_open(reducer->group, &reducer->comm);
 }
 
 enum syn_status syn_reducer_open_over(struct syn_group *group, const struct syn_layout *layout,
@@ -214,21 +214,20 @@ static void close_slot(struct syn_reducer *reducer, struct slot *slot)
     syn_list_close(&slot->merged);
 }
 
-/* A job that is only the group's business: its parcel has no data. */
-static void abandon_group(struct syn_job *job)
+static enum syn_status give_up(struct syn_work *work)
 {
-    struct parcel *parcel = (struct parcel *)job;
-    syn_group_abandon(parcel->reducer->group, SYN_STOPPED, "closed before its step was complete");
+    (void)work;
+    return syn_fail_again(SYN_STOPPED, "closed before its step was complete");
 }
 
 void syn_reducer_close(struct syn_reducer *reducer)
 {
-    struct parcel last = {.job.run = abandon_group, .reducer = reducer};
+    struct syn_work last = {.run = give_up};
     if (!reducer)
         return;
     if (reducer->is_filling) /* the others would wait for the buckets that never left */
-        syn_courier_post(reducer->courier, &last.job);
-    syn_courier_close(reducer->courier);
+        syn_comm_post(reducer->comm, &last);
+    syn_comm_close(reducer->comm);
     syn_pool_close(reducer->pool);
     if (reducer->exchange && !reducer->is_exchange_lent)
         reducer->exchange_type->close(reducer->exchange);

@@ -3,10 +3,15 @@
 #include "base/clock.h"
 #include "reducer/inside.h"
 
-static void wait_for_parcels(struct syn_reducer *reducer, struct slot *slot)
+/* Returns the failure of the first bucket that has one. */
+static enum syn_status wait_for_parcels(struct syn_reducer *reducer, struct slot *slot)
 {
-    for (size_t i = 0; i < reducer->bucket_count; i++)
-        syn_courier_wait(reducer->courier, &slot->parcels[i].job);
+    enum syn_status first = SYN_OK;
+    for (size_t i = reducer->bucket_count; i-- > 0;) {
+        enum syn_status status = syn_comm_wait(reducer->comm, &slot->parcels[i].work);
+        first = status != SYN_OK ? status : first;
+    }
+    return first;
 }
 
 /* Go back to what this step began from: it wrote elsewhere, and nothing has been written since. */
@@ -18,9 +23,11 @@ static void undo(struct syn_reducer *reducer, const struct slot *slot)
 }
 
 /* Drop all steps under way, the oldest last, so that its memory of the selections is the one that
- * stays. */
+ * stays. What is said of them is said no more: the oldest has failed. */
 static void roll_back(struct syn_reducer *reducer)
 {
+    char cause[SYN_ERROR_BYTES];
+    memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
     for (uint64_t number = reducer->begun; number-- > reducer->waited;) {
         struct slot *slot = syn_slot(reducer, number);
         wait_for_parcels(reducer, slot);
@@ -28,14 +35,14 @@ static void roll_back(struct syn_reducer *reducer)
     }
     reducer->waited = reducer->begun;
     reducer->can_drop = false;
+    syn_fail_again(SYN_OK, cause);
 }
 
-/* The first failure among the parcels, or the first poison. */
-static enum syn_status judge(struct syn_reducer *reducer, const struct slot *slot)
+/* The first failure of a step that has run, or the first entry of it that is not finite. */
+static enum syn_status judge(struct syn_reducer *reducer, uint64_t number)
 {
-    for (size_t i = 0; i < reducer->bucket_count; i++)
-        if (slot->parcels[i].status != SYN_OK)
-            return syn_fail_again(slot->parcels[i].status, slot->parcels[i].cause);
+    struct slot *slot = syn_slot(reducer, number);
+    SYN_TRY(wait_for_parcels(reducer, slot));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         const struct syn_outcome *out = &slot->parcels[i].out;
         if (!out->is_poisoned)
@@ -44,7 +51,7 @@ static enum syn_status judge(struct syn_reducer *reducer, const struct slot *slo
         size_t tensor = syn_layout_find(reducer->layout, entry);
         struct syn_tensor place = syn_layout_tensor(reducer->layout, tensor);
         return syn_fail(SYN_NONFINITE, "step %llu: gradient not finite in tensor \"%s\", entry %zu",
-                        (unsigned long long)reducer->waited, place.name, entry - place.offset);
+                        (unsigned long long)number, place.name, entry - place.offset);
     }
     return SYN_OK;
 }
@@ -93,11 +100,11 @@ static struct syn_cost add_up(const struct syn_reducer *reducer, const struct sl
                             .encode_ms = (double)slot->encode_ns * 1e-6};
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         const struct parcel *parcel = &slot->parcels[i];
-        cost.bytes_out += parcel->bytes_out;
-        cost.bytes_in += parcel->bytes_in;
+        cost.bytes_out += parcel->work.cost.bytes_out;
+        cost.bytes_in += parcel->work.cost.bytes_in;
         cost.selected += parcel->in.list.count;
         cost.taken_back += parcel->out.dropped.count;
-        cost.exchange_ms += (double)parcel->exchange_ns * 1e-6;
+        cost.exchange_ms += parcel->work.cost.exchange_ms;
         if (parcel->threshold > cost.threshold)
             cost.threshold = parcel->threshold;
     }
@@ -134,7 +141,7 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
     struct slot *slot = syn_slot(reducer, ticket.number);
     wait_for_parcels(reducer, slot);
     int64_t waited = syn_clock_ns() - began;
-    enum syn_status status = judge(reducer, slot);
+    enum syn_status status = judge(reducer, ticket.number);
     if (status != SYN_OK) {
         roll_back(reducer);
         return status;

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "optim/optim.h"
 #include "worker/mail.h"
@@ -321,15 +320,12 @@ const struct syn_exchange_type syn_client_exchange = {
 
 /* Something else to say to all servers, on the communication thread. */
 struct errand {
-    struct syn_job job; /* first, so that a job is its errand */
+    struct syn_work work; /* first, so that a work is its errand */
     struct syn_client *client;
     enum syn_mail_kind kind;
     size_t row;
     float *asked;       /* [size] to be answered with, or NULL */
     const float *given; /* [size] to send along, or NULL */
-    struct syn_cost cost;
-    enum syn_status status;
-    char cause[SYN_ERROR_BYTES];
 };
 
 /* Write the message for one server. Returns its bytes. */
@@ -364,55 +360,41 @@ static enum syn_status tell_all(struct syn_client *client, const struct errand *
                          : SYN_OK;
 }
 
-static void run_errand(struct syn_job *job)
+static enum syn_status run_errand(struct syn_work *work)
 {
-    struct errand *errand = (struct errand *)job;
-    struct syn_group *group = errand->client->group;
-    int64_t began = syn_clock_ns();
-    uint64_t out = group->bytes_out;
-    uint64_t in = group->bytes_in;
-    errand->status = tell_all(errand->client, errand);
-    if (errand->status != SYN_OK) {
-        syn_group_abandon(group, errand->status, syn_error_text());
-        memcpy(errand->cause, syn_error_text(), strlen(syn_error_text()) + 1);
-    }
-    errand->cost = (struct syn_cost){.bytes_out = group->bytes_out - out,
-                                     .bytes_in = group->bytes_in - in,
-                                     .exchange_ms = (double)(syn_clock_ns() - began) * 1e-6};
+    const struct errand *errand = (const struct errand *)work;
+    return tell_all(errand->client, errand);
 }
 
-static enum syn_status send_off(struct errand *errand, struct syn_courier *courier,
-                                struct syn_cost *cost)
+static enum syn_status send_off(struct errand *errand, struct syn_comm *comm, struct syn_cost *cost)
 {
-    errand->job.run = run_errand;
-    syn_courier_post(courier, &errand->job);
-    syn_courier_wait(courier, &errand->job);
-    if (errand->status != SYN_OK)
-        return syn_fail_again(errand->status, errand->cause);
-    errand->cost.wait_ms = errand->cost.exchange_ms;
-    syn_cost_add(cost, &errand->cost);
+    errand->work.run = run_errand;
+    syn_comm_post(comm, &errand->work);
+    SYN_TRY(syn_comm_wait(comm, &errand->work));
+    errand->work.cost.wait_ms = errand->work.cost.exchange_ms;
+    syn_cost_add(cost, &errand->work.cost);
     return SYN_OK;
 }
 
-enum syn_status syn_client_settle(struct syn_client *client, struct syn_courier *courier,
-                                  size_t row, float *floats, struct syn_cost *cost)
+enum syn_status syn_client_settle(struct syn_client *client, struct syn_comm *comm, size_t row,
+                                  float *floats, struct syn_cost *cost)
 {
     struct errand errand = {.client = client, .kind = SYN_MAIL_SETTLE, .row = row, .asked = floats};
-    return send_off(&errand, courier, cost);
+    return send_off(&errand, comm, cost);
 }
 
-enum syn_status syn_client_restore(struct syn_client *client, struct syn_courier *courier,
-                                   size_t row, const float *floats, struct syn_cost *cost)
+enum syn_status syn_client_restore(struct syn_client *client, struct syn_comm *comm, size_t row,
+                                   const float *floats, struct syn_cost *cost)
 {
     bool gives = client->group->rank == 0;
     struct errand errand = {
         .client = client, .kind = SYN_MAIL_RESTORE, .row = row, .given = gives ? floats : NULL};
-    return send_off(&errand, courier, cost);
+    return send_off(&errand, comm, cost);
 }
 
-void syn_client_farewell(struct syn_client *client, struct syn_courier *courier)
+void syn_client_farewell(struct syn_client *client, struct syn_comm *comm)
 {
     struct errand errand = {.client = client, .kind = SYN_MAIL_FAREWELL};
     struct syn_cost unused = {0};
-    send_off(&errand, courier, &unused);
+    send_off(&errand, comm, &unused);
 }

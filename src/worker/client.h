@@ -3,7 +3,6 @@
 #ifndef SYN_WORKER_CLIENT_H
 #define SYN_WORKER_CLIENT_H
 
-#include "base/courier.h"
 #include "exchange/exchange.h"
 #include "worker/store.h"
 
@@ -33,19 +32,19 @@ size_t syn_client_rows(const struct syn_client *client);
  * way.
  *   floats  [size]
  *   cost    bytes and time are added to it */
-enum syn_status syn_client_settle(struct syn_client *client, struct syn_courier *courier,
-                                  size_t row, float *floats, struct syn_cost *cost);
+enum syn_status syn_client_settle(struct syn_client *client, struct syn_comm *comm, size_t row,
+                                  float *floats, struct syn_cost *cost);
 
 /* Give the servers a row, before the first step. Every worker calls it, with the same. Returns when
  * it has left; all rows have arrived when somebody has settled. */
-enum syn_status syn_client_restore(struct syn_client *client, struct syn_courier *courier,
-                                   size_t row, const float *floats, struct syn_cost *cost);
+enum syn_status syn_client_restore(struct syn_client *client, struct syn_comm *comm, size_t row,
+                                   const float *floats, struct syn_cost *cost);
 
 /* Go on from weights that had answered before the state was saved.
  *   weights  [size] */
 void syn_client_recall_pulled(struct syn_client *client, const float *weights);
 
 /* Tell the servers that this worker has ended, as well as it goes. */
-void syn_client_farewell(struct syn_client *client, struct syn_courier *courier);
+void syn_client_farewell(struct syn_client *client, struct syn_comm *comm);
 
 #endif

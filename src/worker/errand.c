@@ -6,34 +6,29 @@
 #include "exchange/exchange.h"
 #include "worker/inside.h"
 
-static void run(struct syn_job *job)
+static enum syn_status run(struct syn_work *work)
 {
-    struct syn_errand *own = (struct syn_errand *)job;
-    if (own->kind == SYN_ERRAND_ABANDON) {
-        syn_group_abandon(own->group, own->status, own->what);
-        own->status = SYN_OK;
-        return;
-    }
-    own->status = own->kind == SYN_ERRAND_COMPARE
-                      ? syn_exchange_compare(own->group, own->hash, own->what)
-                      : syn_exchange_gather(own->group, own->count, own->all);
-    if (own->status != SYN_OK) {
-        syn_group_abandon(own->group, own->status, syn_error_text());
-        memcpy(own->cause, syn_error_text(), strlen(syn_error_text()) + 1);
+    struct syn_errand *own = (struct syn_errand *)work;
+    switch (own->kind) {
+    case SYN_ERRAND_COMPARE:
+        return syn_exchange_compare(own->group, own->hash, own->what);
+    case SYN_ERRAND_GATHER:
+        return syn_exchange_gather(own->group, own->count, own->all);
+    default:
+        return syn_fail_again(own->status, own->what);
     }
 }
 
 static void send_off(struct syn_worker *worker, struct syn_errand *errand)
 {
-    errand->job.run = run;
+    errand->work.run = run;
     errand->group = worker->group;
-    syn_courier_post(worker->store_type->courier(worker->store), &errand->job);
+    syn_comm_post(worker->store_type->comm(worker->store), &errand->work);
 }
 
 static enum syn_status await(struct syn_worker *worker, struct syn_errand *errand)
 {
-    syn_courier_wait(worker->store_type->courier(worker->store), &errand->job);
-    return errand->status == SYN_OK ? SYN_OK : syn_fail_again(errand->status, errand->cause);
+    return syn_comm_wait(worker->store_type->comm(worker->store), &errand->work);
 }
 
 enum syn_status syn_worker_run_errand(struct syn_worker *worker, struct syn_errand *errand)

@@ -3,8 +3,7 @@
 #ifndef SYN_WORKER_ERRAND_H
 #define SYN_WORKER_ERRAND_H
 
-#include "base/courier.h"
-#include "base/status.h"
+#include "reducer/comm.h"
 
 struct syn_group;
 struct syn_worker;
@@ -16,15 +15,14 @@ enum syn_errand_kind {
 };
 
 struct syn_errand {
-    struct syn_job job; /* first, so that a job is its errand */
+    struct syn_work work; /* first, so that a work is its errand */
     enum syn_errand_kind kind;
     struct syn_group *group;
     uint64_t hash;
     const char *what;
     void *all; /* [workers][count], the own part filled in */
     size_t count;
-    enum syn_status status;
-    char cause[SYN_ERROR_BYTES];
+    enum syn_status status; /* of a worker that cannot go on */
 };
 
 /* Send it off and wait until it is done. */

@@ -104,10 +104,10 @@ enum syn_status syn_pushes_ready(void *state, size_t tensor)
     return syn_reducer_ready(pushes->reducer, tensor);
 }
 
-struct syn_courier *syn_pushes_courier(void *state)
+struct syn_comm *syn_pushes_comm(void *state)
 {
     const struct syn_pushes *pushes = state;
-    return pushes->reducer->courier;
+    return pushes->reducer->comm;
 }
 
 struct syn_cost syn_pushes_cost(void *state)

@@ -59,7 +59,7 @@ enum syn_status syn_pushes_load_regrouped(struct syn_pushes *pushes,
 
 /* These of a store's functions are the same for all whose state begins with its pushes. */
 enum syn_status syn_pushes_ready(void *state, size_t tensor);
-struct syn_courier *syn_pushes_courier(void *state);
+struct syn_comm *syn_pushes_comm(void *state);
 struct syn_cost syn_pushes_cost(void *state);
 const float *syn_pushes_residual(void *state);
 

@@ -43,7 +43,7 @@ static void close_state(void *state)
     if (!own)
         return;
     if (own->pushes.reducer)
-        syn_client_farewell(own->client, own->pushes.reducer->courier);
+        syn_client_farewell(own->client, own->pushes.reducer->comm);
     syn_pushes_close(&own->pushes);
     syn_client_close(own->client);
     free(own);
@@ -115,8 +115,7 @@ static enum syn_status settle(void *state, float *weights)
 {
     struct servers *own = state;
     SYN_TRY(drain(own, 0));
-    return syn_client_settle(own->client, own->pushes.reducer->courier, 0, weights,
-                             &own->pushes.cost);
+    return syn_client_settle(own->client, own->pushes.reducer->comm, 0, weights, &own->pushes.cost);
 }
 
 /* Everyone saves all of the servers' state, in the form in which replicas save theirs: it is then
@@ -126,7 +125,7 @@ static enum syn_status save_rows(struct servers *own, struct syn_archive *archiv
     size_t size = own->pushes.size;
     size_t count = syn_client_rows(own->client);
     for (size_t row = 0; row < count; row++)
-        SYN_TRY(syn_client_settle(own->client, own->pushes.reducer->courier, row, rows + row * size,
+        SYN_TRY(syn_client_settle(own->client, own->pushes.reducer->comm, row, rows + row * size,
                                   &own->pushes.cost));
     SYN_TRY(syn_archive_add(archive, "store/weights", rows, size * sizeof *rows));
     return syn_archive_add(archive, "store/optimizer", rows + size,
@@ -167,17 +166,17 @@ static enum syn_status find_rows(const struct servers *own, const struct syn_arc
 static enum syn_status load_rows(struct servers *own, const struct syn_archive *archive,
                                  float *weights)
 {
-    struct syn_courier *courier = own->pushes.reducer->courier;
+    struct syn_comm *comm = own->pushes.reducer->comm;
     size_t memories = syn_client_rows(own->client) - 1;
     const float *saved;
     const float *memory;
     SYN_TRY(find_rows(own, archive, "store/weights", 1, &saved));
     SYN_TRY(find_rows(own, archive, "store/optimizer", memories, &memory));
-    SYN_TRY(syn_client_restore(own->client, courier, 0, saved, &own->pushes.cost));
+    SYN_TRY(syn_client_restore(own->client, comm, 0, saved, &own->pushes.cost));
     for (size_t i = 0; i < memories; i++)
-        SYN_TRY(syn_client_restore(own->client, courier, 1 + i, memory + i * own->pushes.size,
+        SYN_TRY(syn_client_restore(own->client, comm, 1 + i, memory + i * own->pushes.size,
                                    &own->pushes.cost));
-    return syn_client_settle(own->client, courier, 0, weights, &own->pushes.cost);
+    return syn_client_settle(own->client, comm, 0, weights, &own->pushes.cost);
 }
 
 static enum syn_status load(void *state, const struct syn_archive *archive)
@@ -214,7 +213,7 @@ const struct syn_store_type syn_store_servers = {
     .drain = drain,
     .take = take,
     .settle = settle,
-    .courier = syn_pushes_courier,
+    .comm = syn_pushes_comm,
     .cost = syn_pushes_cost,
     .residual = syn_pushes_residual,
     .save = save,

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/courier.h"
 #include "base/memory.h"
 #include "exchange/ring.h"
 #include "worker/clip.h"
@@ -25,16 +24,12 @@ struct shards;
 
 /* One push on its way. */
 struct push {
-    struct syn_job job; /* first, so that a job is its push */
+    struct syn_work work; /* first, so that a work is its push */
     struct shards *shards;
     const float *gradient;
     float *copy; /* [size], or NULL if the step waits for it anyway */
     double lr;
     bool pulls;
-    bool is_poisoned; /* on every worker: nothing was applied, and the next one may go on */
-    enum syn_status status;
-    char cause[SYN_ERROR_BYTES];
-    struct syn_cost cost;
 };
 
 struct shards {
@@ -42,7 +37,7 @@ struct shards {
     struct syn_layout *layout; /* for the names of tensors */
     struct syn_ring *ring;
     struct syn_optimizer *optimizer; /* of the own shard */
-    struct syn_courier *courier;
+    struct syn_comm *comm;
     struct syn_chunk own;
     float *weights; /* [size] the own shard counts, the rest is as pulled last */
     float *pulled;  /* [size] what take() hands out */
@@ -71,7 +66,7 @@ static void close_state(void *state)
     struct shards *shards = state;
     if (!shards)
         return;
-    syn_courier_close(shards->courier);
+    syn_comm_close(shards->comm);
     syn_ring_close(shards->ring);
     syn_optimizer_free(shards->optimizer);
     syn_clip_party_close(&shards->party);
@@ -105,7 +100,7 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
         if (setup->is_delayed)
             SYN_TRY(syn_allocate(size, sizeof(float), &shards->pushes[i].copy));
     }
-    return syn_courier_open(&shards->courier);
+    return syn_comm_open(shards->group, &shards->comm);
 }
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
@@ -180,9 +175,8 @@ static enum syn_status exchange(struct shards *shards, struct push *push)
     struct syn_chunk own = shards->own;
     double scale;
     size_t bad;
-    push->is_poisoned = false;
     SYN_TRY(reduce(shards, push->gradient, &bad));
-    SYN_TRY(check_sum(shards, bad, &push->is_poisoned));
+    SYN_TRY(check_sum(shards, bad, &push->work.is_shared));
     SYN_TRY(find_scale(shards, &scale));
     SYN_TRY(syn_optimizer_apply(shards->optimizer, push->lr, scale, shards->sum + own.first,
                                 shards->weights + own.first));
@@ -192,23 +186,10 @@ static enum syn_status exchange(struct shards *shards, struct push *push)
     return syn_ring_tell(shards->ring, shards->pulled, NULL, shards->size);
 }
 
-static void run_push(struct syn_job *job)
+static enum syn_status run_push(struct syn_work *work)
 {
-    struct push *push = (struct push *)job;
-    struct syn_group *group = push->shards->group;
-    int64_t began = syn_clock_ns();
-    uint64_t out = group->bytes_out;
-    uint64_t in = group->bytes_in;
-    push->status = exchange(push->shards, push);
-    if (push->status != SYN_OK) {
-        if (!push->is_poisoned)
-            syn_group_abandon(group, push->status, syn_error_text());
-        memcpy(push->cause, syn_error_text(), strlen(syn_error_text()) + 1);
-    }
-    push->cost = (struct syn_cost){.bytes_out = group->bytes_out - out,
-                                   .bytes_in = group->bytes_in - in,
-                                   .selected = push->shards->size,
-                                   .exchange_ms = (double)(syn_clock_ns() - began) * 1e-6};
+    struct push *push = (struct push *)work;
+    return exchange(push->shards, push);
 }
 
 static enum syn_status drain(void *state, size_t left)
@@ -217,13 +198,13 @@ static enum syn_status drain(void *state, size_t left)
     while (shards->open > left) {
         struct push *push = &shards->pushes[shards->oldest];
         int64_t began = syn_clock_ns();
-        syn_courier_wait(shards->courier, &push->job);
-        push->cost.wait_ms = (double)(syn_clock_ns() - began) * 1e-6;
+        enum syn_status status = syn_comm_wait(shards->comm, &push->work);
+        push->work.cost.wait_ms = (double)(syn_clock_ns() - began) * 1e-6;
+        push->work.cost.selected = shards->size;
         shards->oldest = (shards->oldest + 1) % shards->window;
         shards->open--;
-        if (push->status != SYN_OK)
-            return syn_fail_again(push->status, push->cause);
-        syn_cost_add(&shards->cost, &push->cost);
+        SYN_TRY(status);
+        syn_cost_add(&shards->cost, &push->work.cost);
     }
     return SYN_OK;
 }
@@ -241,9 +222,9 @@ static enum syn_status push_gradient(void *state, const float *gradient,
     }
     push->lr = rates->lr;
     push->pulls = pulls;
-    push->job.run = run_push;
+    push->work.run = run_push;
     shards->open++;
-    syn_courier_post(shards->courier, &push->job);
+    syn_comm_post(shards->comm, &push->work);
     return SYN_OK;
 }
 
@@ -255,42 +236,34 @@ static enum syn_status take(void *state, const float **weights)
     return SYN_OK;
 }
 
-/* Tell everyone's shard, on the communication thread like everything that speaks. */
-struct telling {
-    struct syn_job job;
+/* Collect everyone's shard, on the communication thread like everything that speaks. */
+struct collecting {
+    struct syn_work work; /* first */
     struct shards *shards;
     float *weights;
-    enum syn_status status;
-    char cause[SYN_ERROR_BYTES];
 };
 
-static void run_telling(struct syn_job *job)
+static enum syn_status run_collecting(struct syn_work *work)
 {
-    struct telling *telling = (struct telling *)job;
-    struct shards *shards = telling->shards;
-    telling->status = syn_ring_tell(shards->ring, telling->weights, NULL, shards->size);
-    if (telling->status != SYN_OK) {
-        syn_group_abandon(shards->group, telling->status, syn_error_text());
-        memcpy(telling->cause, syn_error_text(), strlen(syn_error_text()) + 1);
-    }
+    const struct collecting *own = (const struct collecting *)work;
+    return syn_ring_tell(own->shards->ring, own->weights, NULL, own->shards->size);
 }
 
 static enum syn_status settle(void *state, float *weights)
 {
     struct shards *shards = state;
-    struct telling telling = {.job.run = run_telling, .shards = shards, .weights = weights};
+    struct collecting own = {.work.run = run_collecting, .shards = shards, .weights = weights};
     SYN_TRY(drain(shards, 0));
     memcpy(weights + shards->own.first, shards->weights + shards->own.first,
            shards->own.count * sizeof(float));
-    syn_courier_post(shards->courier, &telling.job);
-    syn_courier_wait(shards->courier, &telling.job);
-    return telling.status == SYN_OK ? SYN_OK : syn_fail_again(telling.status, telling.cause);
+    syn_comm_post(shards->comm, &own.work);
+    return syn_comm_wait(shards->comm, &own.work);
 }
 
-static struct syn_courier *courier(void *state)
+static struct syn_comm *comm(void *state)
 {
     struct shards *shards = state;
-    return shards->courier;
+    return shards->comm;
 }
 
 static struct syn_cost cost(void *state)
@@ -380,7 +353,7 @@ const struct syn_store_type syn_store_shards = {
     .drain = drain,
     .take = take,
     .settle = settle,
-    .courier = courier,
+    .comm = comm,
     .cost = cost,
     .save = save,
     .load = load,

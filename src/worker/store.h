@@ -10,8 +10,8 @@
 
 #include <syncopate/worker.h>
 
-#include "base/courier.h"
 #include "base/table.h"
+#include "reducer/comm.h"
 
 struct syn_store_setup {
     struct syn_group *group;
@@ -50,7 +50,7 @@ struct syn_store_type {
 
     /* The communication thread, for what else must be said on the group while nothing is under
      * way. */
-    struct syn_courier *(*courier)(void *state);
+    struct syn_comm *(*comm)(void *state);
 
     /* What pushes have cost since it was asked last. */
     struct syn_cost (*cost)(void *state);

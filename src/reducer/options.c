@@ -28,10 +28,11 @@ static enum syn_status check_dense(const struct syn_reducer_options *options)
     if (values->needs_scale)
         return syn_fail(SYN_INVALID, "values %s send one magnitude, but select all has many",
                         options->values);
-    if (residual->has_velocity)
+    if (residual->forgets_sent)
         return syn_fail(SYN_INVALID,
-                        "residual corrected forgets the momentum of what is sent, and select all "
-                        "sends everything; use residual feedback or none");
+                        "residual %s forgets the momentum of what is sent, and select all sends "
+                        "everything; use residual corrected, feedback or none",
+                        options->residual);
     if (!values->is_exact && !residual->has_unsent)
         return syn_fail(SYN_INVALID,
                         "values %s round, and residual none would lose what rounding takes away; "
@@ -98,7 +99,7 @@ enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
     if (strcmp(options->residual, "auto") == 0)
         options->residual = sends_all ? "none" : "feedback";
     /* Without momentum there is no velocity to keep, and it delivers what feedback delivers. */
-    if (strcmp(options->residual, "corrected") == 0 && options->residual_momentum == 0)
+    if (syn_residual_is_moving(options->residual) && options->residual_momentum == 0)
         options->residual = "feedback";
     return SYN_OK;
 }
@@ -117,7 +118,7 @@ enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options)
         return SYN_PUTBACK_PAPER;
     bool can_own = syn_exchange_find(options->exchange)->sees_own_merges &&
                    syn_value_find(options->values)->is_exact;
-    bool wants_own = !syn_residual_find(options->residual)->has_velocity;
+    bool wants_own = !syn_residual_find(options->residual)->forgets_sent;
     if (strcmp(options->putback, "owner") == 0 ||
         (strcmp(options->putback, "auto") == 0 && can_own && wants_own))
         return SYN_PUTBACK_OWNER;

@@ -1,7 +1,11 @@
-/* Momentum correction:  u = mu*u + s*g;  v = v + u;  the sent part leaves v, and u is zero where it
- * was sent. Momentum is applied before selection, so that an entry that waits gathers it as it
- * would have without waiting; the global optimizer must then have none. Zeroing u stops stale
- * momentum from pushing an entry on in the direction it has just been moved. */
+/* Momentum correction:  u = mu*u + s*g;  v = v + u;  the sent part leaves v. Momentum is applied
+ * before selection, so that an entry that waits gathers it as it would have without waiting; the
+ * global optimizer must then have none.
+ *
+ * All of it is linear: whatever is sent when, sent plus unsent is what momentum SGD would have
+ * moved the weights by. At density 1 it is momentum SGD, and every entry that goes sooner brings
+ * the weights closer to it. Entries that come back bring nothing with them that was lost, for u
+ * never left. */
 #include "residual/residual.h"
 
 static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
@@ -14,10 +18,8 @@ static void add(const struct syn_kernels *kernels, const struct syn_residual *be
 
 static void keep(const struct syn_residual *residual, const struct syn_list *sent)
 {
-    for (size_t i = 0; i < sent->count; i++) {
+    for (size_t i = 0; i < sent->count; i++)
         residual->unsent[sent->index[i]] -= sent->value[i];
-        residual->velocity[sent->index[i]] = 0;
-    }
 }
 
 const struct syn_residual_type syn_residual_corrected = {

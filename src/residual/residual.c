@@ -18,6 +18,12 @@ const char *syn_residual_choice(size_t i)
     return i == 0 ? "auto" : syn_residual_name(i - 1);
 }
 
+bool syn_residual_is_moving(const char *choice)
+{
+    const struct syn_residual_type *row = syn_residual_find(choice);
+    return row && row->has_velocity;
+}
+
 struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first)
 {
     return (struct syn_residual){

@@ -21,6 +21,7 @@ struct syn_residual_type {
     struct syn_part part;
     bool has_unsent;
     bool has_velocity;
+    bool forgets_sent; /* entries that are sent lose their velocity */
 
     /* after = before plus scale * gradient, over count entries, and the net over what is unsent
      * then.
@@ -41,6 +42,9 @@ const char *syn_residual_name(size_t i);
 
 /* The choices for options: "auto" and then the rows. */
 const char *syn_residual_choice(size_t i);
+
+/* Whether a choice is a residual with momentum of its own; not "auto". */
+bool syn_residual_is_moving(const char *choice);
 
 /* The residual's part that begins at entry first. */
 struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first);

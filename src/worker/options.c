@@ -10,7 +10,7 @@
 
 const char *syn_momentum_form_name(size_t i)
 {
-    static const char *const names[] = {"global", "corrected", "none"};
+    static const char *const names[] = {"global", "corrected", "masked", "none"};
     return i < sizeof names / sizeof names[0] ? names[i] : NULL;
 }
 
@@ -41,15 +41,15 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
 {
     struct syn_reducer_options *reducer = &options->reducer;
     bool is_global = strcmp(options->momentum_form, "global") == 0;
-    bool is_corrected = strcmp(options->momentum_form, "corrected") == 0;
+    bool is_corrected = syn_residual_is_moving(options->momentum_form);
     if (options->optimizer.nesterov && options->optimizer.momentum == 0)
         return syn_fail(SYN_INVALID, "nesterov needs a momentum above 0");
     if (options->optimizer.nesterov && !is_global)
         return syn_fail(SYN_INVALID, "nesterov needs momentum-form global, not %s",
                         options->momentum_form);
     if (is_corrected)
-        reducer->residual = "corrected";
-    else if (strcmp(reducer->residual, "corrected") == 0)
+        reducer->residual = options->momentum_form;
+    else if (syn_residual_is_moving(reducer->residual))
         reducer->residual = "auto";
     reducer->residual_momentum = is_corrected ? options->optimizer.momentum : 0;
     if (!is_global)

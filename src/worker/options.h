@@ -16,7 +16,7 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
 enum syn_status syn_worker_agree(struct syn_group *group, const struct syn_layout *layout,
                                  const struct syn_worker_options *options, const float *weights);
 
-/* "global", "corrected", "none". */
+/* "global", "corrected", "masked", "none". */
 const char *syn_momentum_form_name(size_t i);
 
 /* "f32", "f16". */

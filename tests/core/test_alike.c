@@ -11,11 +11,11 @@
 
 static const size_t few_tensors[] = {5, 1, 7, SIZE_MAX};
 
-static const char *const forms[] = {"global", "corrected", "none"};
+static const char *const forms[] = {"global", "corrected", "masked", "none"};
 static const char *const stores[] = {"auto", "replicas", "shards"};
 
 /* Every recipe with every form of momentum, on every store; NULL where they do not go together. */
-enum { FORMS_OF_MOMENTUM = 3, STORES = 3, MOST_SERVERS = 2 };
+enum { FORMS_OF_MOMENTUM = 4, STORES = 3, MOST_SERVERS = 2 };
 
 static struct crew *method(size_t recipe, size_t form, size_t store, size_t servers)
 {

@@ -10,11 +10,13 @@
 
 enum { SIZE = STAGE_SIZE, MOST_WORKERS = 8 };
 
-/* corrected: u = mu*u + g; v += u; the largest of v goes; u and v are zero where it went. */
-static void follow_corrected(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+/* corrected: u = mu*u + g; v += u; the largest of v goes, and v is zero where it went; masked: and
+ * so is u. */
+static void follow_momentum(struct stage *stage, struct syn_reducer *reducer, size_t rank)
 {
     static float gradient[SIZE], sum[SIZE];
-    static double u[SIZE], v[SIZE];
+    double u[SIZE] = {0}, v[SIZE] = {0};
+    bool forgets = strcmp(stage->options.residual, "masked") == 0;
     bool holds = true;
     for (size_t i = 0; i < 10; i++) {
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
@@ -24,7 +26,8 @@ static void follow_corrected(struct stage *stage, struct syn_reducer *reducer, s
             v[e] += u[e];
             if (sum[e] != 0) {
                 holds = holds && fabs((double)sum[e] - v[e]) < 1e-5 * fabs(v[e]);
-                u[e] = v[e] = 0;
+                v[e] = 0;
+                u[e] = forgets ? 0 : u[e];
             }
             holds = holds && fabs((double)syn_reducer_residual(reducer)[e] - v[e]) < 1e-4;
         }
@@ -32,13 +35,18 @@ static void follow_corrected(struct stage *stage, struct syn_reducer *reducer, s
     stage->holds[rank] = holds;
 }
 
-static void corrected_momentum_follows_its_formula(void **state)
+static void momentum_in_the_residual_follows_its_formula(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("gtopk");
-    stage.options.residual_momentum = 0.9;
-    stage_play(&stage, 1, 2000, follow_corrected);
-    assert_true(stage.holds[0]);
+    static const char *const residuals[] = {"corrected", "masked"};
+    for (int r = 0; r < 2; r++) {
+        struct stage stage = stage_for("gtopk");
+        stage.options.residual = residuals[r];
+        stage.options.residual_momentum = 0.9;
+        stage_play(&stage, 1, 2000, follow_momentum);
+        if (!stage.holds[0])
+            fail_msg("residual %s", residuals[r]);
+    }
 }
 
 /* The magnitude that a share of the sums reaches. */
@@ -306,7 +314,7 @@ static void the_right_workers_take_back_what_merges_drop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(corrected_momentum_follows_its_formula),
+        cmocka_unit_test(momentum_in_the_residual_follows_its_formula),
         cmocka_unit_test(strom_follows_its_formula_in_every_mode),
         cmocka_unit_test(strom_steers_to_its_density_whatever_the_scale),
         cmocka_unit_test(owners_keep_an_entry_each_of_lists_shorter_than_the_number_of_workers),

@@ -312,7 +312,7 @@ static void contradictions_are_refused_with_the_reason(void **state)
     options.send_updates = true;
     assert_status(SYN_INVALID, syn_worker_check(&options));
     syn_worker_defaults(&options);
-    options.momentum_form = "corrected";
+    options.momentum_form = "masked";
     assert_status(SYN_INVALID, syn_worker_check(&options));
     syn_worker_defaults(&options);
     options.momentum_form = "none";

@@ -130,7 +130,7 @@ class Attached:
         self._has_looked = False
         self._last_step = "none"
         self._witness = watch.Witness()
-        self._has_momentum = values["residual"] == "corrected" and values["residual_momentum"] > 0
+        self._has_momentum = values["residual"] in ("corrected", "masked") and values["residual_momentum"] > 0
         owners.claim(names, self)
 
     def lead(self, way: Way) -> None:

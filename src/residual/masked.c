@@ -1,0 +1,32 @@
+/* Momentum correction with factor masking, as Deep Gradient Compression publishes it:  u = mu*u +
+ * s*g;  v = v + u;  the sent part leaves v, and u is zero where it was sent.
+ *
+ * Zeroing u stops old momentum from pushing an entry on in the direction it has just been moved.
+ * It also takes momentum away from whatever is sent often, so that a higher density trains worse
+ * (docs/results.md); hence it is kept for study, and `corrected` is the default. */
+#include "residual/residual.h"
+
+static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
+                const struct syn_residual *after, const float *gradient, float momentum,
+                float scale, size_t count, bool past_caches, struct syn_net *net)
+{
+    kernels->accumulate_velocity(after->unsent, after->velocity, before->unsent, before->velocity,
+                                 gradient, momentum, scale, count, past_caches, net);
+}
+
+static void keep(const struct syn_residual *residual, const struct syn_list *sent)
+{
+    for (size_t i = 0; i < sent->count; i++) {
+        residual->unsent[sent->index[i]] -= sent->value[i];
+        residual->velocity[sent->index[i]] = 0;
+    }
+}
+
+const struct syn_residual_type syn_residual_masked = {
+    .part = {"masked", "as corrected, but what is sent loses its momentum, as in DGC"},
+    .has_unsent = true,
+    .has_velocity = true,
+    .forgets_sent = true,
+    .add = add,
+    .keep = keep,
+};

@@ -90,6 +90,15 @@ size_t syn_packet_encode(const struct syn_packet_about *about, const struct syn_
  * bytes. */
 size_t syn_packet_poison(const struct syn_packet_about *about, uint32_t entry, uint8_t *bytes);
 
+/* What a packet's head says of it: not to be believed before it was decoded. */
+struct syn_packet_claim {
+    size_t bytes; /* of the packet, with the head; 0 if there is no whole head */
+    size_t entries;
+};
+
+/* Look at the first count bytes of a packet. */
+struct syn_packet_claim syn_packet_claims(const uint8_t *bytes, size_t count);
+
 /* What a checked packet turned out to be. */
 struct syn_packet_content {
     bool is_poison;

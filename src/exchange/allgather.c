@@ -2,23 +2,31 @@
  * once, each worker beginning with its right neighbour so that no receiver is flooded; one latency
  * instead of the P - 1 of a ring, for the same bytes.
  *
- * The lists are added in the order of the ranks, into a dense array that is zero between calls,
- * with a map of the entries touched: work in proportion to the entries, not to P times them as with
- * repeated merges. */
+ * The lists are added in the order of the ranks, so the packets that came must lie in memory
+ * together, and there are P of them. A packet that is longer than its P-th part of a quarter of a
+ * model (at the high densities of a warm-up) is therefore only announced by its head. Such packets
+ * then travel around the ring one after the other, in the order of the ranks, in pieces that go on
+ * while the next one comes: as many bytes over every link, and one packet in memory. */
 #include "exchange/exchange.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "exchange/sum.h"
+
+#define PIECE       ((size_t)1 << 16) /* bytes of a long packet that go on at once */
+#define LEAST_SHORT ((size_t)4096)    /* bytes that are worth no second message */
 
 struct allgather {
     struct syn_group *group;
-    size_t packet_room;
-    uint8_t *packets;             /* [workers][packet_room], received */
+    size_t short_room;            /* bytes of the longest packet that is sent at once */
+    size_t long_room;             /* of the longest there can be */
+    uint8_t *packets;             /* [workers][short_room], received: packets or their heads */
+    uint8_t *passing;             /* [long_room] the long packet under way */
     struct syn_request *requests; /* [2 * workers]: receives, then sends */
-    struct syn_list list;         /* one packet's */
-    float *sum;                   /* [size] zeros */
-    uint64_t *touched;            /* [size / 64] a bit an entry */
+    struct syn_list room;         /* entries of one list, or of short ones together */
+    struct syn_list *lists;       /* [workers] parts of that room */
+    struct syn_sum sum;
 };
 
 static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
@@ -26,10 +34,18 @@ static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes
     return (double)((setup->group->workers - 1) * packet_bytes);
 }
 
+/* Lists that have no more entries than this are added in windows; longer ones in an array of the
+ * whole space, which is no larger than their sum then. */
+static size_t together_most(size_t size)
+{
+    return size / 8;
+}
+
 static size_t merged_most(const struct syn_exchange_setup *setup)
 {
-    size_t workers = setup->group->workers;
-    return setup->limit < setup->size / workers ? setup->limit * workers : setup->size;
+    size_t most = together_most(setup->size);
+    return setup->limit <= most / setup->group->workers ? setup->limit * setup->group->workers
+                                                        : setup->size;
 }
 
 static size_t dropped_most(const struct syn_exchange_setup *setup)
@@ -44,24 +60,33 @@ static void close_state(void *state)
     if (!all)
         return;
     free(all->packets);
+    free(all->passing);
     free(all->requests);
-    free(all->sum);
-    free(all->touched);
-    syn_list_close(&all->list);
+    free(all->lists);
+    syn_list_close(&all->room);
+    syn_sum_close(&all->sum);
     free(all);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
 }
 
 static enum syn_status allocate(struct allgather *all, const struct syn_exchange_setup *setup)
 {
     size_t workers = setup->group->workers;
-    size_t bound = syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size);
     all->group = setup->group;
-    all->packet_room = (bound + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
-    SYN_TRY(syn_reserve(workers, all->packet_room, &all->packets));
+    all->long_room = syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size);
+    size_t part = larger(setup->size / workers, LEAST_SHORT);
+    size_t room = all->long_room < part ? all->long_room : part;
+    all->short_room = (room + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
+    SYN_TRY(syn_reserve(workers, all->short_room, &all->packets));
+    SYN_TRY(syn_reserve(1, all->long_room, &all->passing));
     SYN_TRY(syn_allocate(2 * workers, sizeof *all->requests, &all->requests));
-    SYN_TRY(syn_allocate(setup->size, sizeof *all->sum, &all->sum));
-    SYN_TRY(syn_allocate(setup->size / 64 + 1, sizeof *all->touched, &all->touched));
-    return syn_list_open(&all->list, setup->limit);
+    SYN_TRY(syn_allocate(workers, sizeof *all->lists, &all->lists));
+    SYN_TRY(syn_sum_open(&all->sum, workers));
+    return syn_list_open(&all->room, larger(setup->limit, together_most(setup->size)));
 }
 
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
@@ -80,85 +105,171 @@ static enum syn_status open_state(const struct syn_exchange_setup *setup, void *
 static void vacate(void *state)
 {
     struct allgather *all = state;
-    syn_vacate(all->packets, all->group->workers, all->packet_room);
-    syn_list_vacate(&all->list);
+    syn_vacate(all->packets, all->group->workers, all->short_room);
+    syn_vacate(all->passing, 1, all->long_room);
+    syn_list_vacate(&all->room);
 }
 
+/* Every packet to everyone, or its head if it is long. */
 static enum syn_status swap_all(struct allgather *all, const struct syn_contribution *in)
 {
     struct syn_group *group = all->group;
     size_t workers = group->workers;
+    size_t going = in->packet_bytes <= all->short_room ? in->packet_bytes : SYN_PACKET_HEAD;
     enum syn_status status = SYN_OK;
     memset(all->requests, 0, 2 * workers * sizeof *all->requests);
     for (size_t i = 1; i < workers && status == SYN_OK; i++) {
         size_t peer = (group->rank + workers - i) % workers;
-        status = syn_group_receive(group, peer, all->packets + peer * all->packet_room,
-                                   all->packet_room, &all->requests[peer]);
+        status = syn_group_receive(group, peer, all->packets + peer * all->short_room,
+                                   all->short_room, &all->requests[peer]);
     }
     for (size_t i = 1; i < workers && status == SYN_OK; i++) {
         size_t peer = (group->rank + i) % workers;
-        status = syn_group_send(group, peer, in->packet, in->packet_bytes,
-                                &all->requests[workers + peer]);
+        status = syn_group_send(group, peer, in->packet, going, &all->requests[workers + peer]);
     }
     if (status != SYN_OK)
         syn_group_abandon(group, status, syn_error_text());
     return syn_group_wait(group, all->requests, 2 * workers);
 }
 
-static void accumulate(struct allgather *all, const struct syn_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        uint32_t at = list->index[i];
-        all->sum[at] += list->value[i];
-        all->touched[at / 64] |= (uint64_t)1 << (at % 64);
-    }
-}
+/* One worker's packet. */
+struct parcel {
+    size_t peer;
+    const uint8_t *bytes; /* what is here of it: all, or only its head */
+    size_t here;
+    struct syn_packet_claim claim;
+};
 
-/* The touched entries as a sorted list, leaving zeros behind. */
-static void collect(struct allgather *all, size_t size, struct syn_list *merged)
-{
-    merged->count = 0;
-    for (size_t word = 0; word <= size / 64; word++) {
-        for (uint64_t bits = all->touched[word]; bits; bits &= bits - 1) {
-            uint32_t at = (uint32_t)(64 * word) + (uint32_t)__builtin_ctzll(bits);
-            if (all->sum[at] != 0) {
-                merged->index[merged->count] = at;
-                merged->value[merged->count++] = all->sum[at];
-            }
-            all->sum[at] = 0;
-        }
-        all->touched[word] = 0;
-    }
-}
-
-static enum syn_status add_packet(struct allgather *all, const struct syn_contribution *in,
-                                  size_t peer, struct syn_outcome *out)
+static struct parcel parcel_of(const struct allgather *all, const struct syn_contribution *in,
+                               size_t peer)
 {
     bool is_own = peer == all->group->rank;
-    const uint8_t *packet = is_own ? in->packet : all->packets + peer * all->packet_room;
-    size_t bytes = is_own ? in->packet_bytes : all->requests[peer].count;
+    struct parcel parcel = {
+        .peer = peer,
+        .bytes = is_own ? in->packet : all->packets + peer * all->short_room,
+        .here = is_own ? in->packet_bytes : all->requests[peer].count,
+    };
+    parcel.claim = syn_packet_claims(parcel.bytes, parcel.here);
+    return parcel;
+}
+
+static bool is_long(const struct allgather *all, const struct parcel *parcel)
+{
+    bool is_own = parcel->peer == all->group->rank;
+    return is_own ? parcel->here > all->short_room
+                  : parcel->here == SYN_PACKET_HEAD && parcel->claim.bytes > SYN_PACKET_HEAD;
+}
+
+/* The next piece from the left, and the one before it to the right; either may be empty. */
+static enum syn_status pass_piece(struct syn_group *group, uint8_t *coming, size_t coming_bytes,
+                                  const uint8_t *going, size_t going_bytes)
+{
+    struct syn_request requests[2] = {0};
+    enum syn_status status = SYN_OK;
+    size_t workers = group->workers;
+    if (coming_bytes > 0)
+        SYN_TRY(syn_group_receive(group, (group->rank + workers - 1) % workers, coming,
+                                  coming_bytes, &requests[0]));
+    if (going_bytes > 0)
+        status =
+            syn_group_send(group, (group->rank + 1) % workers, going, going_bytes, &requests[1]);
+    if (status != SYN_OK) /* the wait below then gives up the receive */
+        syn_group_abandon(group, status, syn_error_text());
+    SYN_TRY(syn_group_wait(group, requests, 2));
+    if (coming_bytes > 0 && requests[0].count != coming_bytes)
+        return syn_fail(SYN_FORMAT, "a piece of a packet has %zu bytes; expected %zu",
+                        requests[0].count, coming_bytes);
+    return SYN_OK;
+}
+
+static size_t piece_of(size_t left)
+{
+    return left < PIECE ? left : PIECE;
+}
+
+/* A long packet travels from its worker to the one on that worker's left. */
+static enum syn_status pass_on(struct allgather *all, struct parcel *parcel)
+{
+    struct syn_group *group = all->group;
+    bool is_own = parcel->peer == group->rank;
+    bool ends_here = parcel->peer == (group->rank + 1) % group->workers;
+    size_t total = parcel->claim.bytes;
+    if (total <= all->short_room || total > all->long_room)
+        return syn_fail(SYN_FORMAT,
+                        "packet from worker %zu: its head announces %zu bytes; expected %zu to %zu",
+                        parcel->peer, total, all->short_room + 1, all->long_room);
+    const uint8_t *bytes = is_own ? parcel->bytes : all->passing;
+    size_t came = is_own ? total : 0;
+    size_t went = ends_here ? total : 0;
+    while (came < total || went < total) {
+        size_t coming = piece_of(total - came);
+        size_t going = ends_here ? 0 : piece_of(came - went);
+        SYN_TRY(pass_piece(group, all->passing + came, coming, bytes + went, going));
+        came += coming;
+        went += going;
+    }
+    parcel->bytes = bytes;
+    parcel->here = total;
+    return SYN_OK;
+}
+
+/* Entries that all lists have together, as far as their heads can be believed. */
+static size_t count_entries(const struct allgather *all, const struct syn_contribution *in)
+{
+    size_t entries = 0;
+    for (size_t peer = 0; peer < all->group->workers; peer++) {
+        size_t own = parcel_of(all, in, peer).claim.entries;
+        entries += own < in->about.limit ? own : in->about.limit;
+    }
+    return entries;
+}
+
+/* Decode a worker's packet, which may still have to come, into a list behind the others. */
+static enum syn_status fetch(struct allgather *all, const struct syn_contribution *in, size_t peer,
+                             size_t used, struct syn_outcome *out)
+{
     struct syn_packet_content content;
-    SYN_TRY(syn_packet_decode(&in->about, packet, bytes, peer, &all->list, &content));
+    struct syn_list *list = &all->lists[peer];
+    struct parcel parcel = parcel_of(all, in, peer);
+    if (is_long(all, &parcel))
+        SYN_TRY(pass_on(all, &parcel));
+    *list = (struct syn_list){.index = all->room.index + used,
+                              .value = all->room.value + used,
+                              .capacity = all->room.capacity - used};
+    SYN_TRY(syn_packet_decode(&in->about, parcel.bytes, parcel.here, peer, list, &content));
     if (content.is_poison)
         syn_outcome_poison(out, content.poison_entry);
-    accumulate(all, &all->list);
     return SYN_OK;
 }
 
 static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
 {
     struct allgather *all = state;
+    size_t workers = all->group->workers;
+    size_t size = in->about.size;
     out->is_poisoned = false;
     out->dropped.count = 0;
+    out->merged.count = 0;
     SYN_TRY(swap_all(all, in));
-    enum syn_status status = SYN_OK;
-    for (size_t peer = 0; peer < all->group->workers && status == SYN_OK; peer++)
-        status = add_packet(all, in, peer, out);
-    collect(all, in->about.size, &out->merged);
+    bool is_dense = count_entries(all, in) > together_most(size);
+    if (is_dense)
+        syn_sum_dense_begin(&out->merged, size);
+    size_t used = 0;
+    for (size_t peer = 0; peer < workers; peer++) {
+        SYN_TRY(fetch(all, in, peer, used, out));
+        if (is_dense)
+            syn_sum_dense_add(&out->merged, &all->lists[peer]);
+        else
+            used += all->lists[peer].count;
+    }
+    if (is_dense)
+        syn_sum_dense_collect(&out->merged, size);
+    else
+        syn_sum_lists(&all->sum, all->lists, workers, &out->merged);
     size_t bad = syn_first_not_finite(out->merged.value, out->merged.count);
     if (bad < out->merged.count)
         syn_outcome_poison(out, out->merged.index[bad]);
-    return status;
+    return SYN_OK;
 }
 
 const struct syn_exchange_type syn_exchange_allgather = {

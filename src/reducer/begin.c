@@ -138,13 +138,16 @@ static enum syn_status check_step(const struct syn_reducer *reducer, const struc
  * What the last step delivered is still the caller's if several may be under way. */
 static void vacate(struct syn_reducer *reducer)
 {
-    for (size_t i = 0; i < reducer->options.depth; i++)
+    size_t depth = reducer->options.depth;
+    size_t last = (size_t)((reducer->waited + depth - 1) % depth);
+    for (size_t i = 0; i < depth; i++)
         for (size_t b = 0; b < reducer->bucket_count; b++) {
             struct parcel *parcel = &reducer->slots[i].parcels[b];
+            bool is_lent = depth > 1 && i == last;
             syn_list_vacate(&parcel->in.list);
             syn_list_vacate(&parcel->out.dropped);
             syn_vacate(parcel->packet, 1, parcel->packet_room);
-            if (reducer->options.depth == 1)
+            if (!is_lent)
                 syn_list_vacate(&parcel->out.merged);
         }
     for (size_t b = 0; b < reducer->bucket_count && reducer->select_type->vacate; b++)

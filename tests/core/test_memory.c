@@ -20,7 +20,8 @@ struct taking {
     double most; /* at a density of 0.001 */
     double density_max;
     bool warms_up;
-    bool trains; /* a worker, else a reducer */
+    bool stays_high; /* at the density of the warm-up */
+    bool trains;     /* a worker, else a reducer */
     size_t workers;
     double began; /* bytes of the process before workers opened */
     double taken; /* multiples of the model, by each worker */
@@ -48,7 +49,8 @@ static enum syn_status take_steps(struct syn_reducer *reducer, const struct taki
         struct syn_step step = syn_reducer_step(reducer);
         struct syn_ticket ticket;
         struct syn_merged merged;
-        if (i < 2 && taking->warms_up && taking->density_max > 0)
+        bool is_high = i < 2 || taking->stays_high;
+        if (is_high && taking->warms_up && taking->density_max > 0)
             step.density = taking->density_max;
         status = syn_reducer_begin(reducer, gradient, &step, &ticket);
         if (status == SYN_OK)
@@ -138,8 +140,8 @@ static double taken_by(struct taking taking)
 static const struct taking methods[] = {
     {.recipe = "ssgd", .most = 1.9},
     {.recipe = "gtopk", .most = 2.3, .warms_up = true},
-    {.recipe = "topk", .most = 3.3, .warms_up = true},
-    {.recipe = "strom", .most = 3.7},
+    {.recipe = "topk", .most = 2.2, .warms_up = true},
+    {.recipe = "strom", .most = 2.7},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
@@ -164,7 +166,7 @@ static void a_worker_takes_what_is_documented(void **state)
     static const struct taking workers[] = {
         {.recipe = "ssgd", .most = 3.9},   {.recipe = "od-sgd", .most = 9},
         {.recipe = "ssd-sgd", .most = 11}, {.recipe = "gtopk", .most = 5.3},
-        {.recipe = "topk", .most = 6.3},   {.recipe = "strom", .most = 4.7},
+        {.recipe = "topk", .most = 5.2},   {.recipe = "strom", .most = 3.7},
     };
     for (size_t m = 0; m < sizeof workers / sizeof workers[0]; m++) {
         struct taking taking = workers[m];
@@ -192,12 +194,28 @@ static void more_workers_do_not_make_each_of_them_larger(void **state)
     }
 }
 
+/* Packets of a quarter of the entries each do not lie in memory together. */
+static void more_workers_take_no_more_at_a_high_density(void **state)
+{
+    (void)state;
+    double taken[2];
+    for (int i = 0; i < 2; i++) {
+        struct taking taking = {
+            .recipe = "topk", .density_max = 0.25, .warms_up = true, .stays_high = true};
+        taking.workers = i == 0 ? 4 : 12;
+        taken[i] = taken_by(taking);
+    }
+    if (taken[1] > taken[0] + 0.7)
+        fail_msg("12 workers take %.2f times the parameters each, 4 take %.2f", taken[1], taken[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_method_takes_what_is_documented),
         cmocka_unit_test(a_worker_takes_what_is_documented),
         cmocka_unit_test(more_workers_do_not_make_each_of_them_larger),
+        cmocka_unit_test(more_workers_take_no_more_at_a_high_density),
     };
     mallopt(M_MMAP_THRESHOLD, 1 << 17); /* what is freed goes back at once */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,10 +9,10 @@
 #include <syncopate/engine/train.h>
 #include <syncopate/random.h>
 
-#include "engine/train/checkpoint.h"
-#include "engine/train/gradient.h"
-#include "engine/train/json.h"
-#include "engine/train/meter.h"
+#include "engine/base/json.h"
+#include "engine/train/checkpoint/checkpoint.h"
+#include "engine/train/metrics/sums.h"
+#include "engine/train/replica/gradient.h"
 
 static size_t write_all(char *text, size_t capacity)
 {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/train/places.h"
+#include "engine/train/replica/places.h"
 
 static struct syn_place place(const char *machine, uint64_t mask)
 {

@@ -6,9 +6,9 @@
 
 #include <syncopate/engine/train.h>
 
-#include "engine/train/length.h"
-#include "engine/train/options.h"
-#include "engine/train/schedule.h"
+#include "engine/train/options/length.h"
+#include "engine/train/options/lr_schedule.h"
+#include "engine/train/options/options.h"
 
 #define PI 3.141592653589793
 

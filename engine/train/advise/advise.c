@@ -1,0 +1,148 @@
+/* Advice, for those who ask for it and for algo auto. Worker 0 decides and tells, so that no
+ * rounding can make workers disagree. */
+#include "engine/train/advise/advise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/fail.h"
+#include "engine/base/memory.h"
+#include "engine/train/loop/members.h"
+#include "engine/train/options/options.h"
+#include "engine/train/replica/gather.h"
+#include "engine/train/train.h"
+
+#define MOST_REST     1000.0 /* ms */
+#define MESSAGE_LEAST ((size_t)1024)
+#define MESSAGE_MOST  ((size_t)64 << 20)
+
+/* The size of the messages of a ring. */
+static size_t message_bytes(const struct syn_run *run)
+{
+    size_t bytes = 4 * run->params / (size_t)run->options.workers;
+    return bytes < MESSAGE_LEAST ? MESSAGE_LEAST : bytes > MESSAGE_MOST ? MESSAGE_MOST : bytes;
+}
+
+/* Worker 0's to everyone. */
+static enum syn_status hear_first(const struct syn_run *run, struct syn_advice *advice)
+{
+    struct syn_advice *all;
+    SYN_TRY(syn_engine_allocate((size_t)run->options.workers, sizeof *all, &all));
+    enum syn_status status = syn_talk_gather(run->group, advice, sizeof *advice, all);
+    if (status == SYN_OK)
+        *advice = all[0];
+    free(all);
+    return status;
+}
+
+enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice)
+{
+    struct syn_advice made;
+    memset(&made, 0, sizeof made);
+    made.workers = (size_t)run->options.workers;
+    made.params = run->params;
+    SYN_TRY(syn_advise_compute(run, &made));
+    SYN_TRY(hear_first(run, &made));
+    SYN_TRY(syn_measure_links(run->group, message_bytes(run), fmin(made.together_ms, MOST_REST),
+                              &made.links));
+    SYN_TRY(syn_advise_judge(&run->options, &made));
+    SYN_TRY(hear_first(run, &made));
+    made.is_first = run->rank == 0;
+    *advice = made;
+    return SYN_OK;
+}
+
+enum syn_status syn_run_choose(struct syn_run *run)
+{
+    struct syn_advice advice;
+    if (!syn_train_is_auto(&run->options))
+        return SYN_OK;
+    run->options.algo = "ssgd";
+    if (run->options.workers > 1) {
+        SYN_TRY(syn_advise_run(run, &advice));
+        run->options.algo = advice.rows[advice.best].name;
+        snprintf(run->options.advice, sizeof run->options.advice, "%s", advice.verdict);
+    } else {
+        snprintf(run->options.advice, sizeof run->options.advice,
+                 "one worker: nothing to exchange");
+    }
+    SYN_TRY(syn_train_apply_algo(&run->options));
+    syn_length_resolve(syn_run_length(run), &run->options);
+    SYN_TRY(syn_train_check(&run->options)); /* also makes algo the table's own copy */
+    if (run->rank != 0)
+        return SYN_OK;
+    bool is_plain = strcmp(run->options.algo, "ssgd") == 0; /* worth a warning: nothing is gained */
+    syn_report_log(is_plain ? SYN_LOG_WARNING : SYN_LOG_INFO, "algo auto: %s", run->options.advice);
+    return syn_files_settings(&run->options, &run->files);
+}
+
+/* One worker's part in giving advice. */
+struct adviser {
+    const struct syn_train_options *options;
+    struct syn_group *group;
+    struct syn_run run;
+    struct syn_advice advice;
+    enum syn_status status;
+};
+
+static void advise_as(void *context, size_t member)
+{
+    struct adviser *adviser = (struct adviser *)context + member;
+    adviser->status = syn_train_compare(adviser->options, adviser->group);
+    if (adviser->status == SYN_OK)
+        adviser->status = syn_run_meet(
+            adviser->group, syn_run_open(adviser->options, adviser->group, &adviser->run));
+    if (adviser->status == SYN_OK)
+        adviser->status = syn_run_compare(&adviser->run);
+    if (adviser->status == SYN_OK)
+        adviser->status = syn_advise_run(&adviser->run, &adviser->advice);
+    if (adviser->status != SYN_OK)
+        syn_group_leave(adviser->group, adviser->status, syn_error_text());
+    syn_run_close(&adviser->run);
+}
+
+static enum syn_status open_and_advise(const struct syn_train_options *options,
+                                       struct syn_group **groups, struct adviser *advisers)
+{
+    bool is_mpi = syn_group_under_mpi();
+    size_t workers = is_mpi ? 1 : (size_t)options->workers;
+    if (is_mpi)
+        SYN_TRY(syn_group_open_mpi(NULL, &options->group, groups));
+    else
+        SYN_TRY(syn_group_open_threads(workers, &options->group, groups));
+    for (size_t i = 0; i < workers; i++) {
+        advisers[i].options = options;
+        advisers[i].group = groups[i];
+    }
+    syn_crew_run(groups, workers, advise_as, advisers);
+    for (size_t i = 0; i < workers; i++)
+        syn_group_close(groups[i]);
+    return advisers[0].status;
+}
+
+enum syn_status syn_advise(const struct syn_train_options *options, struct syn_advice *advice)
+{
+    struct syn_train_options checked = *options;
+    size_t most = (size_t)options->workers;
+    struct syn_group **groups = NULL;
+    struct adviser *advisers = NULL;
+    checked.evaluate = false;
+    if (syn_train_is_auto(&checked))
+        checked.algo = "ssgd";
+    SYN_TRY(syn_train_check(&checked));
+    if (!syn_group_under_mpi() && options->workers < 2)
+        return syn_report(SYN_INVALID,
+                          "workers: 1 has nobody to exchange with; expected at least 2, "
+                          "or mpirun with as many ranks");
+    enum syn_status status = syn_engine_allocate(most, sizeof *groups, &groups);
+    if (status == SYN_OK)
+        status = syn_engine_allocate(most, sizeof *advisers, &advisers);
+    if (status == SYN_OK)
+        status = open_and_advise(&checked, groups, advisers);
+    if (status == SYN_OK)
+        *advice = advisers[0].advice;
+    free(groups);
+    free(advisers);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* Measuring and judging as one member of a group. */
+#ifndef SYN_ENGINE_TRAIN_ADVISE_H
+#define SYN_ENGINE_TRAIN_ADVISE_H
+
+#include <syncopate/engine/advise.h>
+
+#include "engine/train/loop/loop.h"
+
+/* How fast the workers are: fills in alone_ms to sparse_ms.
+ *   run  open and not joined; unchanged afterwards
+ * Collective. */
+enum syn_status syn_advise_compute(struct syn_run *run, struct syn_advice *advice);
+
+/* What each method would take, and which to use, from what was measured. Pure arithmetic. */
+enum syn_status syn_advise_judge(const struct syn_train_options *options,
+                                 struct syn_advice *advice);
+
+/* Links, computing and judgement. Every worker gets worker 0's. Collective. */
+enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice);
+
+#endif

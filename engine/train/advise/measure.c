@@ -1,0 +1,223 @@
+/* How fast the workers compute, measured with the very step of the training loop, but for the
+ * messages. Workers that share a machine slow each other down, so everybody computes at once:
+ *
+ *   in step, as synchronous methods do: by the clock on the wall from one meeting to the next, less
+ *   what a meeting takes of workers that have nothing else to do. So the wait for the slowest in
+ *   each step counts, and so does waking up on a processor that others keep busy. Once with the
+ *   update of ssgd, once with all that gtopk does to its own gradient: residual, selection, coding,
+ *   handing over to the thread that sends, and the sparse update;
+ *
+ *   freely, as delayed methods do, with their local updates; the slowest counts, since the others
+ *   wait for it sooner or later.
+ *
+ * Worker 0 also computes while the others rest, which tells how much of a processor each has. */
+#include "engine/train/advise/advise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/fail.h"
+#include "engine/base/memory.h"
+#include "engine/train/replica/batches.h"
+
+#define WARM_STEPS 3
+#define MOST_STEPS 40
+#define BUDGET_MS  2500.0 /* for each kind of steps */
+#define BLOCKS     5
+#define MEETINGS   20
+
+struct stopwatch {
+    struct syn_run *run;
+    double *all; /* [workers] everyone's time */
+    double most;
+};
+
+/* Tell everyone this worker's time and hear theirs; nobody goes on before all have come here. */
+static enum syn_status meet(struct stopwatch *watch, double ms)
+{
+    size_t workers = watch->run->options.workers;
+    SYN_TRY(syn_worker_gather(watch->run->update.worker, &ms, sizeof ms, watch->all));
+    watch->most = 0;
+    for (size_t w = 0; w < workers; w++)
+        watch->most = watch->all[w] > watch->most ? watch->all[w] : watch->most;
+    return SYN_OK;
+}
+
+static double ms_since(int64_t began_ns)
+{
+    return (double)(syn_engine_clock_ns() - began_ns) * 1e-6;
+}
+
+/* The mean time of a step. */
+static enum syn_status step(struct syn_run *run, size_t steps, double *ms)
+{
+    int64_t began = syn_engine_clock_ns();
+    for (size_t i = 0; i < steps; i++)
+        SYN_TRY(syn_run_step(run));
+    *ms = ms_since(began) / (double)steps;
+    return SYN_OK;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* The median, for machines that have other work. */
+static double median(double blocks[BLOCKS])
+{
+    qsort(blocks, BLOCKS, sizeof *blocks, by_size);
+    return blocks[BLOCKS / 2];
+}
+
+/* What a meeting takes of workers that do nothing else. */
+static enum syn_status time_meetings(struct stopwatch *watch, double *ms)
+{
+    SYN_TRY(meet(watch, 0));
+    int64_t began = syn_engine_clock_ns();
+    for (size_t i = 0; i < MEETINGS; i++)
+        SYN_TRY(meet(watch, 0));
+    *ms = ms_since(began) / MEETINGS;
+    return SYN_OK;
+}
+
+/* A step if everybody waits for the slowest in each. */
+static enum syn_status step_together(struct stopwatch *watch, size_t steps, double meeting_ms,
+                                     double *ms)
+{
+    SYN_TRY(meet(watch, 0));
+    int64_t began = syn_engine_clock_ns();
+    for (size_t i = 0; i < steps; i++) {
+        SYN_TRY(step(watch->run, 1, ms));
+        SYN_TRY(meet(watch, *ms));
+    }
+    *ms = ms_since(began) / (double)steps - meeting_ms;
+    return SYN_OK;
+}
+
+/* How many steps are worth their time, of all workers together. */
+static enum syn_status warm_up(struct stopwatch *watch, size_t *steps)
+{
+    double ms;
+    SYN_TRY(meet(watch, 0));
+    SYN_TRY(step(watch->run, WARM_STEPS, &ms));
+    SYN_TRY(meet(watch, ms));
+    double affordable = BUDGET_MS / watch->most;
+    *steps = affordable > MOST_STEPS ? MOST_STEPS : affordable < 2 ? 2 : (size_t)affordable;
+    return SYN_OK;
+}
+
+/* Blocks together and blocks freely, in turns. */
+static enum syn_status measure_plain(struct stopwatch *watch, struct syn_advice *advice)
+{
+    double together[BLOCKS];
+    double freely[BLOCKS];
+    double meeting_ms;
+    double ms = 0;
+    size_t steps;
+    SYN_TRY(warm_up(watch, &steps));
+    if (watch->run->rank == 0)
+        SYN_TRY(step(watch->run, steps, &ms));
+    SYN_TRY(meet(watch, ms));
+    advice->alone_ms = watch->all[0];
+    SYN_TRY(time_meetings(watch, &meeting_ms));
+    steps = (steps + BLOCKS - 1) / BLOCKS;
+    for (size_t block = 0; block < BLOCKS; block++) {
+        SYN_TRY(step_together(watch, steps, meeting_ms, &together[block]));
+        SYN_TRY(step(watch->run, steps, &ms));
+        SYN_TRY(meet(watch, ms));
+        freely[block] = watch->most;
+    }
+    advice->compute_ms = median(freely);
+    advice->together_ms = fmax(median(together), advice->compute_ms);
+    return SYN_OK;
+}
+
+static enum syn_status measure_sparse(struct stopwatch *watch, struct syn_advice *advice)
+{
+    double together[BLOCKS];
+    double meeting_ms;
+    size_t steps;
+    SYN_TRY(warm_up(watch, &steps));
+    SYN_TRY(time_meetings(watch, &meeting_ms));
+    for (size_t block = 0; block < BLOCKS; block++)
+        SYN_TRY(step_together(watch, (steps + BLOCKS - 1) / BLOCKS, meeting_ms, &together[block]));
+    advice->sparse_ms = fmax(median(together), advice->alone_ms);
+    return SYN_OK;
+}
+
+static enum syn_status measure_delayed(struct stopwatch *watch, struct syn_advice *advice)
+{
+    size_t steps;
+    double ms;
+    SYN_TRY(warm_up(watch, &steps));
+    SYN_TRY(step(watch->run, steps, &ms));
+    SYN_TRY(meet(watch, ms));
+    advice->delayed_ms = watch->most;
+    return SYN_OK;
+}
+
+/* With the worker of a recipe, alone. */
+static enum syn_status measure_with(struct stopwatch *watch, const char *recipe,
+                                    enum syn_status (*measure)(struct stopwatch *watch,
+                                                               struct syn_advice *advice),
+                                    struct syn_advice *advice)
+{
+    struct syn_run *run = watch->run;
+    struct syn_worker_options asked = run->options.worker;
+    SYN_TRY(syn_recipe_apply_worker(recipe, &run->options.worker));
+    run->options.worker.warmup = 0;
+    syn_model_initialise(run->model, run->options.seed, run->weights);
+    enum syn_status status = syn_update_open(
+        &run->options, run->group, syn_model_layout(run->model), run->weights, &run->update);
+    if (status == SYN_OK)
+        status = measure(watch, advice);
+    if (status != SYN_OK && run->update.worker)
+        syn_worker_abandon(run->update.worker, status, syn_error_text());
+    syn_update_close(&run->update);
+    memset(&run->update, 0, sizeof run->update);
+    run->options.worker = asked;
+    return status;
+}
+
+static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advice)
+{
+    struct stopwatch watch = {.run = run};
+    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning));
+    SYN_TRY(syn_engine_allocate(run->options.workers, sizeof *watch.all, &watch.all));
+    enum syn_status status = measure_with(&watch, "ssgd", measure_plain, advice);
+    if (status == SYN_OK)
+        status = measure_with(&watch, "gtopk", measure_sparse, advice);
+    if (status == SYN_OK)
+        status = measure_with(&watch, "ssd-sgd", measure_delayed, advice);
+    free(watch.all);
+    return status;
+}
+
+/* With a loader of its own, and a learning rate that moves nothing; then everything is as
+ * before. */
+enum syn_status syn_advise_compute(struct syn_run *run, struct syn_advice *advice)
+{
+    struct syn_train_options asked = run->options;
+    struct syn_loader *learning = run->learning;
+    uint64_t steps = run->steps;
+    run->learning = NULL;
+    run->steps = 1000000;
+    run->options.no_exchange = true;
+    run->options.lr = 1e-9;
+    run->options.density_warmup = 0;
+    run->options.worker.run_steps = 0;
+    enum syn_status status = measure_all(run, advice);
+    syn_loader_close(run->learning);
+    run->learning = learning;
+    run->options = asked;
+    run->steps = steps;
+    run->step = 0;
+    memset(&run->lately, 0, sizeof run->lately);
+    syn_model_initialise(run->model, asked.seed, run->weights);
+    return status;
+}

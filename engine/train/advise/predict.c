@@ -1,0 +1,171 @@
+/* From what was measured to what each method would take: the simulator (syncopate/simulate.h) runs
+ * each method's messages over links of the measured latency and bandwidth.
+ *
+ * Synchronous methods wait for the slowest worker in every step; what they do to their gradients
+ * was measured with it. Delayed ones do not wait so, but what their exchange costs the processor is
+ * added to computing, as often as workers share one.
+ *
+ * Among methods that are about as fast, the one that changes training least is the best: plain SGD
+ * first, then exact gradients that come late, then parts of gradients. */
+#include <math.h>
+#include <string.h>
+
+#include <syncopate/simulate.h>
+#include <syncopate/text.h>
+
+#include "engine/base/fail.h"
+#include "engine/base/json.h"
+#include "engine/train/advise/advise.h"
+
+#define AS_GOOD 1.05 /* times the fastest */
+
+/* In the order of preference; what can be asked for by --algo, then the mix. */
+static const struct {
+    const char *name;
+    const char *recipe;
+    const char *inside; /* the recipe whose reducer it has; NULL: its own */
+} methods[] = {
+    {"ssgd", "ssgd", NULL},
+    {"od-sgd", "od-sgd", NULL},
+    {"ssd-sgd", "ssd-sgd", NULL},
+    {"gtopk", "gtopk", NULL},
+    {"topk", "topk", NULL},
+    {"strom", "strom", NULL},
+    {"ssd-sgd+gtopk", "ssd-sgd", "gtopk"},
+};
+#define METHODS (sizeof methods / sizeof methods[0])
+#define MIXES   1 /* at the end of the table: shown, but algo auto does not choose them */
+
+/* How many times longer work takes because workers share processors. */
+static double crowding(const struct syn_advice *advice)
+{
+    double factor = advice->alone_ms > 0 ? advice->compute_ms / advice->alone_ms : 1;
+    return factor > 1 ? factor : 1;
+}
+
+/* What a delayed exchange takes of the processor's time. */
+static double background_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
+{
+    double workers = (double)advice->workers;
+    double pulls = 1 + 1 / (double)traffic->pull_every;
+    bool is_ring = strcmp(traffic->pattern, "ring") == 0;
+    return is_ring ? (workers - 1) * pulls * advice->links.together_cpu_ms * crowding(advice) : 0;
+}
+
+/* What a worker does in a step beside waiting for messages. */
+static double work_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
+{
+    bool is_sparse = traffic->select_ms > 0;
+    if (traffic->timing != SYN_TIMING_DELAYED)
+        return is_sparse ? advice->sparse_ms : advice->together_ms;
+    double selecting_ms = is_sparse ? advice->sparse_ms - advice->together_ms : 0;
+    return advice->delayed_ms + background_ms(advice, traffic) + fmax(selecting_ms, 0);
+}
+
+static struct syn_cluster cluster_of(const struct syn_advice *advice,
+                                     const struct syn_traffic *traffic)
+{
+    const struct syn_links_measure *links = &advice->links;
+    double message = 4 * (double)advice->params / (double)advice->workers;
+    bool keeps_busy = traffic->timing == SYN_TIMING_DELAYED;
+    double length =
+        (keeps_busy ? links->together_ms : links->rested_ms) - links->together_latency_ms;
+    return (struct syn_cluster){
+        .workers = advice->workers,
+        .latency_ms = links->together_latency_ms,
+        .bytes_per_ms = message / (length > 1e-6 ? length : 1e-6),
+        .compute_ms = work_ms(advice, traffic),
+    };
+}
+
+static enum syn_status predict(const struct syn_train_options *options, size_t method,
+                               struct syn_advice *advice)
+{
+    struct syn_worker_options worker = options->worker;
+    struct syn_traffic traffic;
+    struct syn_simulation simulation;
+    SYN_TRY(syn_recipe_apply_worker(methods[method].recipe, &worker));
+    if (methods[method].inside)
+        SYN_TRY(syn_recipe_apply(methods[method].inside, &worker.reducer));
+    SYN_TRY(syn_traffic_of(&worker, advice->params, 0, &traffic));
+    struct syn_cluster cluster = cluster_of(advice, &traffic);
+    bool is_sparse = traffic.select_ms > 0;
+    traffic.select_ms = 0; /* is part of the work */
+    /* Adding dense arrays is part of the background, and small beside the wire otherwise. */
+    traffic.merge_ms = is_sparse ? traffic.merge_ms * crowding(advice) : 0;
+    SYN_TRY(syn_simulate(&cluster, &traffic, &simulation));
+    struct syn_advice_row *row = &advice->rows[advice->count++];
+    snprintf(row->name, sizeof row->name, "%s", methods[method].name);
+    row->step_ms = simulation.step_ms;
+    row->bytes_out = simulation.bytes_out;
+    return SYN_OK;
+}
+
+static void find_best(struct syn_advice *advice)
+{
+    double fastest = advice->rows[0].step_ms;
+    for (size_t i = 1; i + MIXES < advice->count; i++)
+        fastest = advice->rows[i].step_ms < fastest ? advice->rows[i].step_ms : fastest;
+    advice->best = 0;
+    while (advice->rows[advice->best].step_ms > AS_GOOD * fastest)
+        advice->best++;
+    advice->is_dense_fine = advice->best == 0;
+}
+
+static void put_verdict(struct syn_advice *advice)
+{
+    const struct syn_advice_row *best = &advice->rows[advice->best];
+    double dense_ms = advice->rows[0].step_ms;
+    if (advice->is_dense_fine)
+        syn_text_print(
+            advice->verdict, sizeof advice->verdict,
+            "plain ssgd is as good as anything here (%.1f ms a step, %.0f %% of it computing): "
+            "nothing should be compressed or delayed",
+            dense_ms, 100 * advice->compute_ms / dense_ms);
+    else
+        syn_text_print(advice->verdict, sizeof advice->verdict,
+                       "use %s: %.1f ms a step predicted, ssgd %.1f ms, computing alone %.1f ms",
+                       best->name, best->step_ms, dense_ms, advice->compute_ms);
+}
+
+enum syn_status syn_advise_judge(const struct syn_train_options *options, struct syn_advice *advice)
+{
+    advice->count = 0;
+    for (size_t i = 0; i < METHODS; i++)
+        SYN_TRY(predict(options, i, advice));
+    find_best(advice);
+    put_verdict(advice);
+    return SYN_OK;
+}
+
+size_t syn_advice_json(const struct syn_advice *advice, char *text, size_t capacity)
+{
+    struct syn_json json = syn_json_begin(text, capacity);
+    const struct syn_links_measure *links = &advice->links;
+    syn_json_count(&json, "workers", advice->workers);
+    syn_json_count(&json, "params", advice->params);
+    syn_json_real(&json, "latency_ms", links->latency_ms);
+    syn_json_real(&json, "worst_latency_ms", links->worst_latency_ms);
+    syn_json_real(&json, "mbit_per_s", links->bytes_per_ms / 125);
+    syn_json_real(&json, "worst_mbit_per_s", links->worst_bytes_per_ms / 125);
+    syn_json_count(&json, "worst_from", links->worst_from);
+    syn_json_count(&json, "worst_to", links->worst_to);
+    syn_json_real(&json, "all_at_once_latency_ms", links->together_latency_ms);
+    syn_json_real(&json, "all_at_once_ms", links->together_ms);
+    syn_json_real(&json, "all_at_once_cpu_ms", links->together_cpu_ms);
+    syn_json_real(&json, "rested_ms", links->rested_ms);
+    syn_json_real(&json, "alone_ms", advice->alone_ms);
+    syn_json_real(&json, "compute_ms", advice->compute_ms);
+    syn_json_real(&json, "together_ms", advice->together_ms);
+    syn_json_real(&json, "delayed_ms", advice->delayed_ms);
+    syn_json_real(&json, "sparse_ms", advice->sparse_ms);
+    for (size_t i = 0; i < advice->count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_step_ms", advice->rows[i].name);
+        syn_json_real(&json, name, advice->rows[i].step_ms);
+    }
+    syn_json_text(&json, "best", advice->rows[advice->best].name);
+    syn_json_flag(&json, "is_dense_fine", advice->is_dense_fine);
+    syn_json_text(&json, "verdict", advice->verdict);
+    return syn_json_end(&json);
+}

@@ -1,0 +1,231 @@
+/* The folders of checkpoints. Every worker writes its own part into DIR/checkpoints/step-N.part, be
+ * it on one file system or on one each; when all parts are on the disk, the folder gets its name.
+ * So a folder with a name is complete, and with several file systems the rename may have happened
+ * on some only: whoever resumes asks all workers what they have.
+ *
+ * A folder of that step may be there already, one that could not be read or that a resumed run has
+ * left behind: it becomes the .part to write into. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "engine/base/fail.h"
+#include "engine/base/path.h"
+#include "engine/base/tree.h"
+#include "engine/train/checkpoint/checkpoint.h"
+
+/* DIR/checkpoints/step-N, and what else is given behind it. */
+static enum syn_status join(char path[SYN_CHECKPOINT_PATH], const char *directory, uint64_t step,
+                            const char *ending)
+{
+    int length = snprintf(path, SYN_CHECKPOINT_PATH, "%s/%s/step-%" PRIu64 "%s", directory,
+                          SYN_CHECKPOINT_FOLDER, step, ending);
+    if (length < SYN_CHECKPOINT_PATH)
+        return SYN_OK;
+    return syn_report(SYN_INVALID, "out: %.64s... is too long a path", directory);
+}
+
+enum syn_status syn_checkpoint_path(const char *directory, uint64_t step, size_t rank,
+                                    char path[SYN_CHECKPOINT_PATH])
+{
+    char ending[48];
+    snprintf(ending, sizeof ending, "/worker-%zu.syn", rank);
+    return join(path, directory, step, ending);
+}
+
+static enum syn_status part_path(const char *directory, uint64_t step, size_t rank,
+                                 char path[SYN_CHECKPOINT_PATH])
+{
+    char ending[48];
+    snprintf(ending, sizeof ending, ".part/worker-%zu.syn", rank);
+    return join(path, directory, step, ending);
+}
+
+/* The number in a name such as step-20, with nothing behind it. */
+static bool read_number(const char *name, const char *before, const char *behind, uint64_t *number)
+{
+    char *end;
+    size_t length = strlen(before);
+    if (strncmp(name, before, length) != 0 || name[length] < '0' || name[length] > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(name + length, &end, 10);
+    return errno == 0 && strcmp(end, behind) == 0;
+}
+
+/* Put one more step into the list, which is sorted and forgets the earliest. */
+static void insert(uint64_t steps[SYN_CHECKPOINTS_MOST], size_t *count, uint64_t step)
+{
+    size_t at = *count;
+    while (at > 0 && steps[at - 1] < step)
+        at--;
+    if (at == SYN_CHECKPOINTS_MOST)
+        return;
+    size_t last = *count < SYN_CHECKPOINTS_MOST ? *count : SYN_CHECKPOINTS_MOST - 1;
+    memmove(&steps[at + 1], &steps[at], (last - at) * sizeof *steps);
+    steps[at] = step;
+    *count = last + 1;
+}
+
+static DIR *open_folder(const char *directory)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    int length = snprintf(path, sizeof path, "%s/%s", directory, SYN_CHECKPOINT_FOLDER);
+    return length < SYN_CHECKPOINT_PATH ? opendir(path) : NULL;
+}
+
+size_t syn_checkpoint_list(const char *directory, uint64_t steps[SYN_CHECKPOINTS_MOST])
+{
+    size_t count = 0;
+    uint64_t step;
+    const struct dirent *entry;
+    DIR *folder = open_folder(directory);
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (read_number(entry->d_name, "step-", "", &step))
+            insert(steps, &count, step);
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
+                                         char path[SYN_CHECKPOINT_PATH])
+{
+    uint64_t rank;
+    uint64_t lowest = UINT64_MAX;
+    const struct dirent *entry;
+    SYN_TRY(join(path, directory, step, ""));
+    DIR *folder = opendir(path);
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (read_number(entry->d_name, "worker-", ".syn", &rank) && rank < lowest)
+            lowest = rank;
+    if (folder)
+        closedir(folder);
+    if (lowest == UINT64_MAX)
+        return syn_report(SYN_FORMAT, "%s: there is no worker's state in it", path);
+    return syn_checkpoint_path(directory, step, (size_t)lowest, path);
+}
+
+/* What a file system cannot sync stays atomic. */
+static void sync_folder(const char *path)
+{
+    int file = open(path, O_RDONLY | O_DIRECTORY);
+    if (file < 0)
+        return;
+    fsync(file);
+    close(file);
+}
+
+/* Remove parts of a run with more workers from a folder that is written again; each worker those
+ * of ranks that are its own but for a multiple of their number. */
+static void remove_surplus(const char *directory, uint64_t step, size_t rank, size_t workers)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    for (size_t old = rank + workers; part_path(directory, step, old, path) == SYN_OK;
+         old += workers)
+        if (unlink(path) != 0)
+            return;
+}
+
+enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t rank,
+                                   size_t workers, const struct syn_archive *archive)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    char part[SYN_CHECKPOINT_PATH];
+    SYN_TRY(join(path, directory, step, ""));
+    SYN_TRY(join(part, directory, step, ".part"));
+    if (rename(path, part) != 0)
+        SYN_TRY(syn_path_make_directory(part));
+    remove_surplus(directory, step, rank, workers);
+    SYN_TRY(part_path(directory, step, rank, path));
+    if (!syn_path_is_file(path))
+        SYN_TRY(syn_tree_remove(path)); /* a folder in its place, which no rename() replaces */
+    return syn_archive_save(archive, path);
+}
+
+enum syn_status syn_checkpoint_publish(const char *directory, uint64_t step, bool *mine)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    char part[SYN_CHECKPOINT_PATH];
+    SYN_TRY(join(path, directory, step, ""));
+    SYN_TRY(join(part, directory, step, ".part"));
+    *mine = rename(part, path) == 0;
+    if (!*mine && !(errno == ENOENT && syn_path_is_directory(path)))
+        return syn_report(SYN_IO, "cannot rename %s: %s", part, strerror(errno));
+    snprintf(part, sizeof part, "%.*s", (int)(strrchr(path, '/') - path), path);
+    sync_folder(part);
+    return SYN_OK;
+}
+
+void syn_checkpoint_discard(const char *directory, uint64_t step, size_t rank)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    if (part_path(directory, step, rank, path) == SYN_OK)
+        unlink(path);
+    if (join(path, directory, step, ".part") == SYN_OK)
+        rmdir(path); /* the last one succeeds */
+}
+
+void syn_checkpoint_prune(const char *directory, uint64_t step, uint64_t best)
+{
+    uint64_t steps[SYN_CHECKPOINTS_MOST];
+    char path[SYN_CHECKPOINT_PATH];
+    size_t count = syn_checkpoint_list(directory, steps);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i] <= step && kept < SYN_CHECKPOINTS_KEPT)
+            kept++;
+        else if ((steps[i] > step || best == 0 || steps[i] != best) &&
+                 join(path, directory, steps[i], "") == SYN_OK)
+            syn_tree_remove(path);
+    }
+}
+
+void syn_checkpoint_clear_parts(const char *directory)
+{
+    uint64_t step;
+    const struct dirent *entry;
+    char path[SYN_CHECKPOINT_PATH];
+    DIR *folder = open_folder(directory);
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (read_number(entry->d_name, "step-", ".part", &step) &&
+            join(path, directory, step, ".part") == SYN_OK)
+            syn_tree_remove(path);
+    if (folder)
+        closedir(folder);
+}
+
+/* Asked of the closest directory above that is there. */
+enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, size_t kept)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    uint64_t steps[SYN_CHECKPOINTS_MOST];
+    struct statvfs about;
+    size_t there = syn_checkpoint_list(directory[0] ? directory : ".", steps);
+    size_t to_come = 1 + kept - (there < kept ? there : kept);
+    snprintf(path, sizeof path, "%s", directory[0] ? directory : ".");
+    while (!syn_path_is_directory(path)) {
+        char *slash = strrchr(path, '/');
+        snprintf(slash && slash != path ? slash : path, 2, "%s",
+                 slash && slash != path ? ""
+                 : slash                ? "/"
+                                        : ".");
+    }
+    if (statvfs(path, &about) != 0)
+        return SYN_OK; /* writing will tell */
+    double room = (double)about.f_bavail * (double)about.f_frsize;
+    if (room >= bytes * (double)to_come)
+        return SYN_OK;
+    return syn_report(
+        SYN_IO,
+        "out: %.1f MB are free in %s; up to %zu checkpoints of about %.1f MB each are "
+        "there at once",
+        room / 1e6, path, kept + 1, bytes / 1e6);
+}

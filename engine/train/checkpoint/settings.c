@@ -1,0 +1,172 @@
+/* The settings of a run in its checkpoints, as one would type them, so that a run can be resumed
+ * without typing them again and cannot be resumed with others. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/fail.h"
+#include "engine/train/checkpoint/checkpoint.h"
+
+#define SECTION "train/settings"
+#define ROOM    65536
+
+/* What does not change the mathematics of the steps made so far. */
+static const char *const may_change[] = {
+    "epochs",        "steps",          "workers",   "threads",  "out",
+    "overwrite",     "evaluate",       "log_every", "data_dir", "checkpoint_every",
+    "resume",        "eval_every",     "run_steps", "lr_from",  "checkpoint_minutes",
+    "compare_every", "select_threads",
+};
+
+struct view {
+    const struct syn_settings_table *table;
+    void *options;
+};
+
+#define VIEWS 5
+
+static void list_views(struct syn_train_options *options, struct view views[VIEWS])
+{
+    views[0] = (struct view){&syn_train_settings, options};
+    views[1] = (struct view){&syn_optimizer_settings, &options->worker.optimizer};
+    views[2] = (struct view){&syn_worker_settings, &options->worker};
+    views[3] = (struct view){&syn_reducer_settings, &options->worker.reducer};
+    views[4] = (struct view){&syn_data_settings, &options->data};
+}
+
+/* Each as "name=value" with its NUL. */
+static size_t write_settings(struct syn_train_options *options, char *text, size_t capacity)
+{
+    struct view views[VIEWS];
+    size_t length = 0;
+    list_views(options, views);
+    for (size_t v = 0; v < VIEWS; v++)
+        for (size_t i = 0; i < views[v].table->count; i++) {
+            char value[SYN_TEXT_BYTES];
+            const struct syn_setting *row = &views[v].table->rows[i];
+            size_t room = length < capacity ? capacity - length : 0;
+            syn_settings_value(row, views[v].options, value, sizeof value);
+            length +=
+                (size_t)snprintf(room ? text + length : NULL, room, "%s=%s", row->name, value) + 1;
+        }
+    return length;
+}
+
+enum syn_status syn_checkpoint_add_settings(const struct syn_train_options *options,
+                                            struct syn_archive *archive)
+{
+    struct syn_train_options copy = *options;
+    char *text = malloc(ROOM);
+    if (!text)
+        return syn_report(SYN_MEMORY, "cannot allocate %d bytes", ROOM);
+    size_t length = write_settings(&copy, text, ROOM);
+    enum syn_status status = length <= ROOM
+                                 ? syn_archive_add(archive, SECTION, text, length)
+                                 : syn_report(SYN_INVALID, "settings of %zu bytes", length);
+    free(text);
+    return status;
+}
+
+/* What to do with one setting that was saved. */
+typedef enum syn_status visitor(const struct view *view, const struct syn_setting *row,
+                                const char *value);
+
+static enum syn_status visit_one(const struct view views[VIEWS], const char *text, visitor *visit)
+{
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : 0;
+    for (size_t v = 0; v < VIEWS && equals; v++)
+        for (size_t i = 0; i < views[v].table->count; i++) {
+            const struct syn_setting *row = &views[v].table->rows[i];
+            if (strlen(row->name) == length && strncmp(row->name, text, length) == 0)
+                return visit(&views[v], row, equals + 1);
+        }
+    return syn_report(SYN_FORMAT, "checkpoint: setting \"%.64s\" is not known here", text);
+}
+
+static enum syn_status visit_all(const struct syn_archive *archive,
+                                 struct syn_train_options *options, visitor *visit)
+{
+    struct view views[VIEWS];
+    struct syn_section section;
+    list_views(options, views);
+    SYN_TRY(syn_archive_find(archive, SECTION, &section));
+    const char *text = section.bytes;
+    if (section.count == 0 || text[section.count - 1] != '\0')
+        return syn_report(SYN_FORMAT, "checkpoint: its settings do not end");
+    for (size_t at = 0; at < section.count; at += strlen(text + at) + 1)
+        SYN_TRY(visit_one(views, text + at, visit));
+    return SYN_OK;
+}
+
+/* Another number of servers takes on what the first ones held; none at all is another method. */
+static bool are_both_some(const char *one, const char *other)
+{
+    return strcmp(one, "0") != 0 && strcmp(other, "0") != 0;
+}
+
+static enum syn_status compare(const struct view *view, const struct syn_setting *row,
+                               const char *value)
+{
+    char now[SYN_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof may_change / sizeof may_change[0]; i++)
+        if (strcmp(may_change[i], row->name) == 0)
+            return SYN_OK;
+    syn_settings_value(row, view->options, now, sizeof now);
+    if (strcmp(now, value) == 0)
+        return SYN_OK;
+    if (strcmp(row->name, "servers") == 0 && are_both_some(now, value))
+        return SYN_OK;
+    return syn_report(SYN_INVALID, "%s: \"%s\" contradicts the run to resume, which has \"%s\"",
+                      row->name, now, value);
+}
+
+enum syn_status syn_checkpoint_check_settings(const struct syn_archive *archive,
+                                              const struct syn_train_options *options)
+{
+    struct syn_train_options copy = *options;
+    return visit_all(archive, &copy, compare);
+}
+
+static enum syn_status take_on(const struct view *view, const struct syn_setting *row,
+                               const char *value)
+{
+    return syn_settings_set(view->table, view->options, row->name, value);
+}
+
+static enum syn_status recall_step(const char *directory, uint64_t step,
+                                   struct syn_train_options *options)
+{
+    struct syn_checkpoint_head head;
+    struct syn_archive *archive = NULL;
+    char path[SYN_CHECKPOINT_PATH];
+    SYN_TRY(syn_checkpoint_find_part(directory, step, path));
+    SYN_TRY(syn_archive_load(path, &archive));
+    enum syn_status status = syn_checkpoint_head(archive, path, &head);
+    if (status == SYN_OK)
+        status = visit_all(archive, options, take_on);
+    syn_archive_free(archive);
+    return status;
+}
+
+enum syn_status syn_train_recall(const char *directory, struct syn_train_options *options)
+{
+    uint64_t steps[SYN_CHECKPOINTS_MOST];
+    struct syn_train_options made = *options;
+    size_t count = syn_checkpoint_list(directory, steps);
+    if (strlen(directory) >= SYN_TEXT_BYTES || count == 0)
+        return syn_report(SYN_INVALID, "resume: there is no checkpoint in %.256s/%s", directory,
+                          SYN_CHECKPOINT_FOLDER);
+    enum syn_status status = SYN_FORMAT;
+    for (size_t i = 0; i < count && status != SYN_OK; i++)
+        status = recall_step(directory, steps[i], &made);
+    if (status != SYN_OK)
+        return status;
+    snprintf(made.resume, sizeof made.resume, "%s", directory);
+    snprintf(made.out, sizeof made.out, "%s", directory);
+    made.overwrite = false;
+    made.usual =
+        (struct syn_train_usual){0}; /* what was saved has been fitted to the run already */
+    *options = made;
+    return SYN_OK;
+}

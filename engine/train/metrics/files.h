@@ -1,0 +1,48 @@
+/* The directory of a run: settings.json and summary.json, each whole or not there at all, and
+ * metrics.jsonl, which grows by whole lines while the run goes on. */
+#ifndef SYN_ENGINE_TRAIN_FILES_H
+#define SYN_ENGINE_TRAIN_FILES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <syncopate/engine/train.h>
+
+#include "engine/train/metrics/lock.h"
+
+struct syn_files {
+    char out[SYN_TEXT_BYTES]; /* the directory */
+    const char *hosts;        /* lent: where the workers are, as JSON for settings.json; or NULL */
+    FILE *metrics;
+    long written; /* bytes of whole lines in it */
+    bool lacks_lines;
+    struct syn_lock lock; /* on the directory, from syn_files_open() to syn_files_close() */
+};
+
+/* Whether the run goes on in the directory of the one it resumes. */
+bool syn_files_continue(const struct syn_train_options *options);
+
+/* Make the directory that the options name, or the next free runs/MODEL-DATA-N, and write
+ * settings.json, unless an earlier run is continued there. A directory that cannot be used, that
+ * holds a run already, or that another process is writing to: SYN_INVALID.
+ *   files  zeroed; close it even after a failure */
+enum syn_status syn_files_open(const struct syn_train_options *options, struct syn_files *files);
+
+/* Open metrics.jsonl, with what the run to resume had written there up to this step. */
+enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_t step,
+                                struct syn_files *files);
+
+/* Write settings.json anew, for settings that were chosen since. */
+enum syn_status syn_files_settings(const struct syn_train_options *options,
+                                   const struct syn_files *files);
+
+/* Append one line, given without its end, so that a reader sees it whole or not at all. One that
+ * cannot be written is left out with a warning: the weights are worth more than it. */
+void syn_files_line(struct syn_files *files, const char *line);
+
+/* Write summary.json: under another name, to the disk, then under its own. */
+enum syn_status syn_files_finish(struct syn_files *files, const struct syn_train_summary *summary);
+
+void syn_files_close(struct syn_files *files);
+
+#endif

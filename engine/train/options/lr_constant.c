@@ -1,0 +1,15 @@
+/* The same learning rate all the time. */
+#include "engine/train/options/lr_schedule.h"
+
+static double share(const struct syn_train_options *options, struct syn_lr_place place)
+{
+    (void)options;
+    (void)place;
+    return 1;
+}
+
+const struct syn_lr_schedule syn_lr_constant = {
+    .name = "constant",
+    .help = "the same all the time",
+    .share = share,
+};

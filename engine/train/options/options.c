@@ -1,0 +1,157 @@
+/* The options of a run: three tables of settings, and what each model is usually trained with. A
+ * preset is kept as the settings that one would type, so that its row in presets.def can be
+ * read, copied and overridden. */
+#include "engine/train/options/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/fail.h"
+#include "engine/train/options/lr_schedule.h"
+
+static const struct syn_setting rows[] = {
+#define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_train_options, __VA_ARGS__),
+#include <syncopate/engine/train_options.def>
+#undef SYN_SETTING
+};
+const struct syn_settings_table syn_train_settings = {"Training", rows,
+                                                      sizeof rows / sizeof rows[0]};
+
+static const struct {
+    const char *model;
+    const char *settings; /* name=value, with a space between */
+} presets[] = {
+#define SYN_PRESET(model, settings) {model, settings},
+#include "engine/train/options/presets.def"
+#undef SYN_PRESET
+};
+
+const char *syn_train_preset(const char *model)
+{
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
+        if (strcmp(presets[i].model, model) == 0)
+            return presets[i].settings;
+    return NULL;
+}
+
+static enum syn_status set(struct syn_train_options *options, const char *name, const char *value)
+{
+    if (syn_settings_has(&syn_train_settings, name))
+        return syn_settings_set(&syn_train_settings, options, name, value);
+    if (syn_settings_has(&syn_optimizer_settings, name))
+        return syn_settings_set(&syn_optimizer_settings, &options->worker.optimizer, name, value);
+    if (syn_settings_has(&syn_worker_settings, name))
+        return syn_settings_set(&syn_worker_settings, &options->worker, name, value);
+    return syn_settings_set(&syn_data_settings, &options->data, name, value);
+}
+
+static enum syn_status apply_preset(struct syn_train_options *options, const char *settings)
+{
+    char name[32];
+    char value[32];
+    int length;
+    for (; sscanf(settings, " %31[^=]=%31s%n", name, value, &length) == 2; settings += length)
+        SYN_TRY(set(options, name, value));
+    return SYN_OK;
+}
+
+/* Synthetic images of the form that the model was published with. */
+static enum syn_status fit_synthetic(struct syn_train_options *options)
+{
+    struct syn_input input;
+    SYN_TRY(syn_model_usual_input(options->model, &input));
+    if (input.kind != SYN_INPUT_IMAGES)
+        return SYN_OK;
+    options->data.synthetic_channels = input.channels;
+    options->data.synthetic_height = input.height;
+    options->data.synthetic_width = input.width;
+    options->data.synthetic_classes = input.classes;
+    return SYN_OK;
+}
+
+enum syn_status syn_train_defaults(const char *model, struct syn_train_options *options)
+{
+    struct syn_train_options made;
+    memset(&made, 0, sizeof made);
+    syn_settings_defaults(&syn_train_settings, &made);
+    syn_settings_defaults(&syn_data_settings, &made.data);
+    syn_settings_defaults(&syn_group_settings, &made.group);
+    syn_worker_defaults(&made.worker);
+    SYN_TRY(syn_settings_set(&syn_train_settings, &made, "model", model));
+    SYN_TRY(fit_synthetic(&made));
+    const char *preset = syn_train_preset(made.model);
+    if (preset)
+        SYN_TRY(apply_preset(&made, preset));
+    made.usual.warmup_epochs = made.warmup_epochs;
+    made.usual.density_warmup = fmax(0, made.density_warmup);
+    *options = made;
+    return SYN_OK;
+}
+
+const char *syn_train_algo_name(size_t i)
+{
+    size_t recipes = 0;
+    while (syn_recipe_name(recipes))
+        recipes++;
+    return i == recipes ? "auto" : syn_recipe_name(i);
+}
+
+bool syn_train_is_auto(const struct syn_train_options *options)
+{
+    return strcmp(options->algo, "auto") == 0;
+}
+
+enum syn_status syn_train_apply_algo(struct syn_train_options *options)
+{
+    if (syn_train_is_auto(options))
+        return SYN_OK;
+    SYN_TRY(syn_recipe_apply_worker(options->algo, &options->worker));
+    options->usual.warmup = options->worker.warmup;
+    if (syn_train_is_async(options) && options->servers == 0)
+        options->servers = 1;
+    return SYN_OK;
+}
+
+bool syn_train_is_async(const struct syn_train_options *options)
+{
+    return strcmp(options->worker.schedule, "async") == 0;
+}
+
+/* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A threshold
+ * is not warmed up: ResNet-20 fell apart with it (docs/results.md). */
+double syn_train_density_warmup(const struct syn_train_options *options)
+{
+    const struct syn_reducer_options *reducer = &options->worker.reducer;
+    if (strcmp(reducer->select, "topk") != 0 || reducer->density >= SYN_FIRST_DENSITY)
+        return 0;
+    return options->density_warmup >= 0 ? options->density_warmup : 4;
+}
+
+/* A quarter, then a quarter of that, and so on, in four equal parts of the warm-up. */
+double syn_train_density(const struct syn_train_options *options, double epoch)
+{
+    double asked = options->worker.reducer.density;
+    double warmup = syn_train_density_warmup(options);
+    if (epoch >= warmup)
+        return asked;
+    double stage = floor(4 * epoch / warmup);
+    return fmax(asked, SYN_FIRST_DENSITY * pow(0.25, stage));
+}
+
+enum syn_status syn_train_check(struct syn_train_options *options)
+{
+    SYN_TRY(syn_settings_check(&syn_train_settings, options));
+    SYN_TRY(syn_settings_check(&syn_data_settings, &options->data));
+    SYN_TRY(syn_settings_check(&syn_group_settings, &options->group));
+    if (syn_train_density_warmup(options) > 0 &&
+        options->worker.reducer.density_max < SYN_FIRST_DENSITY)
+        options->worker.reducer.density_max = SYN_FIRST_DENSITY;
+    if (syn_train_is_auto(options) && options->servers > 0)
+        return syn_report(SYN_INVALID,
+                          "algo auto chooses among methods without servers; servers is %llu, "
+                          "expected 0",
+                          (unsigned long long)options->servers);
+    SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));
+    return syn_lr_check(options);
+}

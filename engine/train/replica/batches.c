@@ -1,0 +1,73 @@
+/* Loaders and models know nothing of each other; what they must agree on is settled here. */
+#include "engine/train/replica/batches.h"
+
+#include "engine/base/fail.h"
+
+enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_input *input)
+{
+    if (info->kind == SYN_DATA_REGRESSION)
+        return syn_report(SYN_INVALID, "data: %s has numbers to predict; models tell classes apart",
+                          info->name);
+    *input = (struct syn_input){
+        .kind = info->kind == SYN_DATA_TOKENS ? SYN_INPUT_TOKENS : SYN_INPUT_IMAGES,
+        .channels = info->channels,
+        .height = info->height,
+        .width = info->width,
+        .classes = info->outputs,
+    };
+    return SYN_OK;
+}
+
+struct syn_feed_streams syn_feed_streams(size_t words, size_t worker, size_t workers)
+{
+    size_t all = words < SYN_EVALUATION_STREAMS ? words : SYN_EVALUATION_STREAMS;
+    size_t first = worker * all / workers;
+    return (struct syn_feed_streams){first, (worker + 1) * all / workers - first, all,
+                                     (all + workers - 1) / workers};
+}
+
+/* A worker without a column of its own has the first one, and does not look at it. */
+static enum syn_status open_streams(const struct syn_data *data,
+                                    const struct syn_train_options *options,
+                                    enum syn_data_part part, size_t worker,
+                                    struct syn_loader **loader)
+{
+    struct syn_feed_streams streams =
+        syn_feed_streams(syn_data_info(data)->count[part], worker, (size_t)options->workers);
+    struct syn_loader_options how =
+        syn_loader_defaults(part, streams.count > 0 ? streams.count : 1);
+    how.time = options->time;
+    how.streams = streams.all;
+    how.first = streams.count > 0 ? streams.first : 0;
+    return syn_loader_open(data, &how, loader);
+}
+
+enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
+                              enum syn_data_part part, size_t worker, struct syn_loader **loader)
+{
+    const struct syn_data_info *info = syn_data_info(data);
+    bool learning = part == SYN_DATA_TRAIN;
+    if (!learning && info->kind == SYN_DATA_TOKENS)
+        return open_streams(data, options, part, worker, loader);
+    size_t share = info->count[part] / options->workers;
+    bool is_small = !learning && share < options->batch;
+    struct syn_loader_options how =
+        syn_loader_defaults(part, is_small && share > 0 ? share : options->batch);
+    how.worker = worker;
+    how.workers = options->workers;
+    how.time = options->time;
+    how.seed = options->seed;
+    how.augment = learning && options->augment;
+    return syn_loader_open(data, &how, loader);
+}
+
+struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t step)
+{
+    return (struct syn_examples){
+        .count = batch->count,
+        .images = batch->input,
+        .tokens = batch->tokens,
+        .labels = batch->labels,
+        .step = step,
+    };
+}

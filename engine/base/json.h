@@ -1,6 +1,6 @@
 /* Writing JSON objects, one field after the other. */
-#ifndef SYN_ENGINE_TRAIN_JSON_H
-#define SYN_ENGINE_TRAIN_JSON_H
+#ifndef SYN_ENGINE_BASE_JSON_H
+#define SYN_ENGINE_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,17 +1,85 @@
-/* Starting the workers and the parameter servers, which are the group's last members. Under an MPI
- * launcher this process is one of them; otherwise all are threads of this process, and worker 0 is
- * the calling one, so that the watcher is called on the thread it expects. */
-#include "engine/train/train.h"
-
+/* Training: the workers and the parameter servers, which are the group's last members, are started,
+ * and each makes ready, chooses a method if it is to, trains and finishes. Under an MPI launcher
+ * this process is one of them; otherwise all are threads of this process, and worker 0 is the
+ * calling one, so that the watcher is called on the thread it expects. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/fail.h"
-#include "engine/train/loop/members.h"
-#include "engine/train/options/options.h"
+#include "engine/train/advise/advise.h"
+
+/* All workers have come to the end together and know it, so that nobody has to be told; the last
+ * line that is said is the one that matters. */
+static enum syn_status tell_loss(const struct syn_train_summary *summary)
+{
+    if (!summary->is_first)
+        return SYN_IO;
+    return syn_report(SYN_IO, "the weights of step %llu could not be saved in %s",
+                      (unsigned long long)summary->steps, summary->out);
+}
+
+/* A server has nothing to tell: worker 0 speaks for all. */
+static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summary)
+{
+    memset(summary, 0, sizeof *summary);
+    if (run->replica.options.resume[0])
+        SYN_TRY(syn_gather_attend(run->replica.group)); /* the workers agree on where to begin */
+    return syn_worker_serve(run->replica.group, syn_model_layout(run->replica.model),
+                            &run->replica.options.worker, run->replica.weights);
+}
+
+/* Make a member of the group ready to train. Bad input is found here; the other members are
+ * told. */
+static enum syn_status prepare(const struct syn_train_options *options, struct syn_group *group,
+                               struct syn_run **run)
+{
+    struct syn_run *made = calloc(1, sizeof *made);
+    if (!made)
+        return syn_report(SYN_MEMORY, "cannot allocate a run");
+    enum syn_status status = syn_run_meet(group, syn_run_open(options, group, made));
+    if (status == SYN_OK)
+        status = syn_run_compare(made);
+    if (status == SYN_OK)
+        status = syn_run_meet(group, syn_run_prepare(made));
+    if (status != SYN_OK) {
+        syn_group_leave(group, status, syn_error_text());
+        syn_run_close(made);
+        free(made);
+        return status;
+    }
+    *run = made;
+    return SYN_OK;
+}
+
+/* Train as that member, and release it, whatever happens. Collective.
+ *   watch    worker 0's; NULL for the others
+ *   summary  written on success */
+static enum syn_status go(struct syn_run *run, const struct syn_train_watch *watch,
+                          struct syn_train_summary *summary)
+{
+    struct syn_worker **worker = &run->replica.update.worker;
+    syn_control_watch(&run->control, watch);
+    bool serves = syn_replica_serves(&run->replica);
+    enum syn_status status = syn_advise_choose(run);
+    if (status == SYN_OK)
+        status = serves ? serve(run, summary) : syn_run_join(run);
+    if (status == SYN_OK && !serves)
+        status = syn_run_loop(run);
+    if (status == SYN_OK && !serves)
+        status = syn_run_finish(run, summary);
+    if (status != SYN_OK && *worker)
+        syn_worker_abandon(*worker, status, syn_error_text());
+    else if (status != SYN_OK)
+        syn_group_leave(run->replica.group, status, syn_error_text());
+    bool is_lost = status == SYN_OK && run->checkpoints.is_lost;
+    syn_run_close(run);
+    free(run);
+    return is_lost ? tell_loss(summary) : status;
+}
 
 /* A run whose members are threads. */
-struct team {
+struct threads {
     const struct syn_train_options *options;
     struct syn_group **groups;
     struct syn_run *first; /* worker 0's, ready to go */
@@ -34,20 +102,20 @@ static struct syn_train_watch stops_of(const struct syn_train_watch *watch)
 
 static void train_as(void *context, size_t member)
 {
-    struct team *team = context;
+    struct threads *threads = context;
     struct syn_run *run;
     struct syn_train_summary unread;
-    struct syn_train_watch others = stops_of(team->watch);
+    struct syn_train_watch others = stops_of(threads->watch);
     if (member == 0) {
-        team->status = syn_train_go(team->first, team->watch, team->summary);
+        threads->status = go(threads->first, threads->watch, threads->summary);
         return;
     }
-    enum syn_status status = syn_train_prepare(team->options, team->groups[member], &run);
+    enum syn_status status = prepare(threads->options, threads->groups[member], &run);
     if (status == SYN_OK)
-        status = syn_train_go(run, &others, &unread);
+        status = go(run, &others, &unread);
     int none = SYN_OK;
     if (status != SYN_OK && status != SYN_PEER)
-        atomic_compare_exchange_strong(&team->cause, &none, (int)status);
+        atomic_compare_exchange_strong(&threads->cause, &none, (int)status);
 }
 
 static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint64_t servers)
@@ -59,19 +127,19 @@ static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint
 }
 
 /* Worker 0 makes itself ready first: what is wrong with the input is then said once, not by all. */
-static enum syn_status train_together(struct team *team, size_t count)
+static enum syn_status train_together(struct threads *threads, size_t count)
 {
-    SYN_TRY(syn_group_open_threads(count, &team->options->group, team->groups));
-    enum syn_status status = appoint_all(team->groups, count, team->options->servers);
+    SYN_TRY(syn_group_open_threads(count, &threads->options->group, threads->groups));
+    enum syn_status status = appoint_all(threads->groups, count, threads->options->servers);
     if (status == SYN_OK)
-        status = syn_train_prepare(team->options, team->groups[0], &team->first);
+        status = prepare(threads->options, threads->groups[0], &threads->first);
     if (status == SYN_OK) {
-        syn_crew_run(team->groups, count, train_as, team);
-        enum syn_status cause = (enum syn_status)atomic_load(&team->cause);
-        status = team->status == SYN_PEER && cause != SYN_OK ? cause : team->status;
+        syn_members_run(threads->groups, count, train_as, threads);
+        enum syn_status cause = (enum syn_status)atomic_load(&threads->cause);
+        status = threads->status == SYN_PEER && cause != SYN_OK ? cause : threads->status;
     }
     for (size_t i = 0; i < count; i++)
-        syn_group_close(team->groups[i]);
+        syn_group_close(threads->groups[i]);
     return status;
 }
 
@@ -80,12 +148,12 @@ static enum syn_status train_on_threads(const struct syn_train_options *options,
                                         struct syn_train_summary *summary)
 {
     size_t count = (size_t)options->workers + (size_t)options->servers;
-    struct team team = {.options = options, .watch = watch, .summary = summary};
-    team.groups = calloc(count, sizeof *team.groups);
-    if (!team.groups)
+    struct threads threads = {.options = options, .watch = watch, .summary = summary};
+    threads.groups = calloc(count, sizeof *threads.groups);
+    if (!threads.groups)
         return syn_report(SYN_MEMORY, "cannot allocate %zu workers and servers", count);
-    enum syn_status status = train_together(&team, count);
-    free(team.groups);
+    enum syn_status status = train_together(&threads, count);
+    free(threads.groups);
     return status;
 }
 
@@ -107,9 +175,9 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
         status = syn_group_appoint(group, (size_t)options->servers);
     own.workers = syn_group_size(group);
     if (status == SYN_OK)
-        status = syn_train_prepare(&own, group, &run);
+        status = prepare(&own, group, &run);
     if (status == SYN_OK)
-        status = syn_train_go(run, is_first ? watch : &others, summary);
+        status = go(run, is_first ? watch : &others, summary);
     syn_group_close(group);
     return status;
 }

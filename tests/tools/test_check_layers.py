@@ -89,6 +89,31 @@ class Layers(ProjectTest):
         self.write("apps/syncopate/main.c", '#include "engine/nn/layer.h"\n')
         self.assert_found(TOOL, 'apps/syncopate/main.c:1: "engine/nn/layer.h" is private to engine')
 
+    def test_the_folders_of_training_see_each_other_in_order(self):
+        self.write("engine/train/replica/replica.h", '#include "engine/train/replica/update.h"\n')
+        self.write("engine/train/replica/update.h", "int x;\n")
+        self.write("engine/train/loop/loop.h", '#include "engine/train/replica/replica.h"\n')
+        self.write("engine/train/train.c", '#include "engine/train/loop/loop.h"\n')
+        self.assert_clean(TOOL)
+        self.write("engine/train/replica/update.c", '#include "engine/train/loop/loop.h"\n')
+        self.assert_found(TOOL, 'engine/train/replica/update.c:1: "engine/train/loop/loop.h": engine/train/loop '
+                                'does not stand below engine/train/replica')
+
+    def test_the_folders_of_training_see_one_header_of_each_other(self):
+        self.write("engine/train/replica/update.h", "int x;\n")
+        self.write("engine/train/loop/loop.c", '#include "engine/train/replica/update.h"\n')
+        self.assert_found(TOOL, 'engine/train/loop/loop.c:1: "engine/train/replica/update.h" is private to '
+                                'engine/train/replica')
+
+    def test_a_folder_of_training_has_a_place(self):
+        self.write("engine/train/helpers/string.c", "int x;\n")
+        self.assert_found(TOOL, "engine/train/helpers/string.c:1: engine/train/helpers has no place")
+
+    def test_data_and_models_do_not_see_training(self):
+        self.write("engine/train/loop/loop.h", "int x;\n")
+        self.write("engine/nn/layer.c", '#include "engine/train/loop/loop.h"\n')
+        self.assert_found(TOOL, 'engine/nn/layer.c:1: "engine/train/loop/loop.h": engine/train stands above')
+
     def test_the_core_does_not_see_the_command(self):
         self.write("src/worker/worker.c", '#include "../../apps/syncopate/command.h"\n')
         self.assert_found(TOOL, "src/worker/worker.c:1: ")

@@ -8,10 +8,6 @@
 
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
-#include "engine/train/loop/members.h"
-#include "engine/train/options/options.h"
-#include "engine/train/replica/gather.h"
-#include "engine/train/train.h"
 
 #define MOST_REST     1000.0 /* ms */
 #define MESSAGE_LEAST ((size_t)1024)
@@ -20,7 +16,7 @@
 /* The size of the messages of a ring. */
 static size_t message_bytes(const struct syn_run *run)
 {
-    size_t bytes = 4 * run->params / (size_t)run->options.workers;
+    size_t bytes = 4 * run->replica.params / (size_t)run->replica.options.workers;
     return bytes < MESSAGE_LEAST ? MESSAGE_LEAST : bytes > MESSAGE_MOST ? MESSAGE_MOST : bytes;
 }
 
@@ -28,8 +24,8 @@ static size_t message_bytes(const struct syn_run *run)
 static enum syn_status hear_first(const struct syn_run *run, struct syn_advice *advice)
 {
     struct syn_advice *all;
-    SYN_TRY(syn_engine_allocate((size_t)run->options.workers, sizeof *all, &all));
-    enum syn_status status = syn_talk_gather(run->group, advice, sizeof *advice, all);
+    SYN_TRY(syn_engine_allocate((size_t)run->replica.options.workers, sizeof *all, &all));
+    enum syn_status status = syn_gather(run->replica.group, advice, sizeof *advice, all);
     if (status == SYN_OK)
         *advice = all[0];
     free(all);
@@ -40,41 +36,44 @@ enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice)
 {
     struct syn_advice made;
     memset(&made, 0, sizeof made);
-    made.workers = (size_t)run->options.workers;
-    made.params = run->params;
-    SYN_TRY(syn_advise_compute(run, &made));
+    made.workers = (size_t)run->replica.options.workers;
+    made.params = run->replica.params;
+    SYN_TRY(syn_advise_measure(run, &made));
     SYN_TRY(hear_first(run, &made));
-    SYN_TRY(syn_measure_links(run->group, message_bytes(run), fmin(made.together_ms, MOST_REST),
-                              &made.links));
-    SYN_TRY(syn_advise_judge(&run->options, &made));
+    SYN_TRY(syn_measure_links(run->replica.group, message_bytes(run),
+                              fmin(made.together_ms, MOST_REST), &made.links));
+    SYN_TRY(syn_advise_predict(&run->replica.options, &made));
     SYN_TRY(hear_first(run, &made));
-    made.is_first = run->rank == 0;
+    made.is_first = run->replica.rank == 0;
     *advice = made;
     return SYN_OK;
 }
 
-enum syn_status syn_run_choose(struct syn_run *run)
+enum syn_status syn_advise_choose(struct syn_run *run)
 {
     struct syn_advice advice;
-    if (!syn_train_is_auto(&run->options))
+    if (!syn_train_is_auto(&run->replica.options))
         return SYN_OK;
-    run->options.algo = "ssgd";
-    if (run->options.workers > 1) {
+    run->replica.options.algo = "ssgd";
+    if (run->replica.options.workers > 1) {
         SYN_TRY(syn_advise_run(run, &advice));
-        run->options.algo = advice.rows[advice.best].name;
-        snprintf(run->options.advice, sizeof run->options.advice, "%s", advice.verdict);
+        run->replica.options.algo = advice.rows[advice.best].name;
+        snprintf(run->replica.options.advice, sizeof run->replica.options.advice, "%s",
+                 advice.verdict);
     } else {
-        snprintf(run->options.advice, sizeof run->options.advice,
+        snprintf(run->replica.options.advice, sizeof run->replica.options.advice,
                  "one worker: nothing to exchange");
     }
-    SYN_TRY(syn_train_apply_algo(&run->options));
-    syn_length_resolve(syn_run_length(run), &run->options);
-    SYN_TRY(syn_train_check(&run->options)); /* also makes algo the table's own copy */
-    if (run->rank != 0)
+    SYN_TRY(syn_train_apply_algo(&run->replica.options));
+    syn_length_resolve(syn_position_length(&run->replica.at), &run->replica.options);
+    SYN_TRY(syn_train_check(&run->replica.options)); /* also makes algo the table's own copy */
+    if (run->replica.rank != 0)
         return SYN_OK;
-    bool is_plain = strcmp(run->options.algo, "ssgd") == 0; /* worth a warning: nothing is gained */
-    syn_report_log(is_plain ? SYN_LOG_WARNING : SYN_LOG_INFO, "algo auto: %s", run->options.advice);
-    return syn_files_settings(&run->options, &run->files);
+    bool is_plain =
+        strcmp(run->replica.options.algo, "ssgd") == 0; /* worth a warning: nothing is gained */
+    syn_report_log(is_plain ? SYN_LOG_WARNING : SYN_LOG_INFO, "algo auto: %s",
+                   run->replica.options.advice);
+    return syn_files_settings(&run->replica.options, &run->metrics.files);
 }
 
 /* One worker's part in giving advice. */
@@ -115,7 +114,7 @@ static enum syn_status open_and_advise(const struct syn_train_options *options,
         advisers[i].options = options;
         advisers[i].group = groups[i];
     }
-    syn_crew_run(groups, workers, advise_as, advisers);
+    syn_members_run(groups, workers, advise_as, advisers);
     for (size_t i = 0; i < workers; i++)
         syn_group_close(groups[i]);
     return advisers[0].status;

@@ -1,4 +1,4 @@
-/* Measuring and judging as one member of a group. */
+/* Choosing a method: measure, predict what each would take, take the best. */
 #ifndef SYN_ENGINE_TRAIN_ADVISE_H
 #define SYN_ENGINE_TRAIN_ADVISE_H
 
@@ -9,13 +9,16 @@
 /* How fast the workers are: fills in alone_ms to sparse_ms.
  *   run  open and not joined; unchanged afterwards
  * Collective. */
-enum syn_status syn_advise_compute(struct syn_run *run, struct syn_advice *advice);
+enum syn_status syn_advise_measure(struct syn_run *run, struct syn_advice *advice);
 
 /* What each method would take, and which to use, from what was measured. Pure arithmetic. */
-enum syn_status syn_advise_judge(const struct syn_train_options *options,
-                                 struct syn_advice *advice);
+enum syn_status syn_advise_predict(const struct syn_train_options *options,
+                                   struct syn_advice *advice);
 
-/* Links, computing and judgement. Every worker gets worker 0's. Collective. */
+/* Measure links and computing, and predict. Every worker gets worker 0's. Collective. */
 enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice);
+
+/* With algo auto: measure, choose the method that suits, and write down why. Collective. */
+enum syn_status syn_advise_choose(struct syn_run *run);
 
 #endif

@@ -20,7 +20,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
-#include "engine/train/replica/batches.h"
 
 #define WARM_STEPS 3
 #define MOST_STEPS 40
@@ -37,8 +36,8 @@ struct stopwatch {
 /* Tell everyone this worker's time and hear theirs; nobody goes on before all have come here. */
 static enum syn_status meet(struct stopwatch *watch, double ms)
 {
-    size_t workers = watch->run->options.workers;
-    SYN_TRY(syn_worker_gather(watch->run->update.worker, &ms, sizeof ms, watch->all));
+    size_t workers = watch->run->replica.options.workers;
+    SYN_TRY(syn_worker_gather(watch->run->replica.update.worker, &ms, sizeof ms, watch->all));
     watch->most = 0;
     for (size_t w = 0; w < workers; w++)
         watch->most = watch->all[w] > watch->most ? watch->all[w] : watch->most;
@@ -120,7 +119,7 @@ static enum syn_status measure_plain(struct stopwatch *watch, struct syn_advice 
     double ms = 0;
     size_t steps;
     SYN_TRY(warm_up(watch, &steps));
-    if (watch->run->rank == 0)
+    if (watch->run->replica.rank == 0)
         SYN_TRY(step(watch->run, steps, &ms));
     SYN_TRY(meet(watch, ms));
     advice->alone_ms = watch->all[0];
@@ -168,27 +167,29 @@ static enum syn_status measure_with(struct stopwatch *watch, const char *recipe,
                                     struct syn_advice *advice)
 {
     struct syn_run *run = watch->run;
-    struct syn_worker_options asked = run->options.worker;
-    SYN_TRY(syn_recipe_apply_worker(recipe, &run->options.worker));
-    run->options.worker.warmup = 0;
-    syn_model_initialise(run->model, run->options.seed, run->weights);
-    enum syn_status status = syn_update_open(
-        &run->options, run->group, syn_model_layout(run->model), run->weights, &run->update);
+    struct syn_worker_options asked = run->replica.options.worker;
+    SYN_TRY(syn_recipe_apply_worker(recipe, &run->replica.options.worker));
+    run->replica.options.worker.warmup = 0;
+    syn_model_initialise(run->replica.model, run->replica.options.seed, run->replica.weights);
+    enum syn_status status = syn_update_open(&run->replica.options, run->replica.group,
+                                             syn_model_layout(run->replica.model),
+                                             run->replica.weights, &run->replica.update);
     if (status == SYN_OK)
         status = measure(watch, advice);
-    if (status != SYN_OK && run->update.worker)
-        syn_worker_abandon(run->update.worker, status, syn_error_text());
-    syn_update_close(&run->update);
-    memset(&run->update, 0, sizeof run->update);
-    run->options.worker = asked;
+    if (status != SYN_OK && run->replica.update.worker)
+        syn_worker_abandon(run->replica.update.worker, status, syn_error_text());
+    syn_update_close(&run->replica.update);
+    memset(&run->replica.update, 0, sizeof run->replica.update);
+    run->replica.options.worker = asked;
     return status;
 }
 
 static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advice)
 {
     struct stopwatch watch = {.run = run};
-    SYN_TRY(syn_feed_open(run->data, &run->options, SYN_DATA_TRAIN, run->rank, &run->learning));
-    SYN_TRY(syn_engine_allocate(run->options.workers, sizeof *watch.all, &watch.all));
+    SYN_TRY(syn_batches_open(run->replica.data, &run->replica.options, SYN_DATA_TRAIN,
+                             run->replica.rank, &run->replica.batches));
+    SYN_TRY(syn_engine_allocate(run->replica.options.workers, sizeof *watch.all, &watch.all));
     enum syn_status status = measure_with(&watch, "ssgd", measure_plain, advice);
     if (status == SYN_OK)
         status = measure_with(&watch, "gtopk", measure_sparse, advice);
@@ -200,24 +201,24 @@ static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advic
 
 /* With a loader of its own, and a learning rate that moves nothing; then everything is as
  * before. */
-enum syn_status syn_advise_compute(struct syn_run *run, struct syn_advice *advice)
+enum syn_status syn_advise_measure(struct syn_run *run, struct syn_advice *advice)
 {
-    struct syn_train_options asked = run->options;
-    struct syn_loader *learning = run->learning;
-    uint64_t steps = run->steps;
-    run->learning = NULL;
-    run->steps = 1000000;
-    run->options.no_exchange = true;
-    run->options.lr = 1e-9;
-    run->options.density_warmup = 0;
-    run->options.worker.run_steps = 0;
+    struct syn_train_options asked = run->replica.options;
+    struct syn_loader *batches = run->replica.batches;
+    uint64_t steps = run->replica.at.steps;
+    run->replica.batches = NULL;
+    run->replica.at.steps = 1000000;
+    run->replica.options.no_exchange = true;
+    run->replica.options.lr = 1e-9;
+    run->replica.options.density_warmup = 0;
+    run->replica.options.worker.run_steps = 0;
     enum syn_status status = measure_all(run, advice);
-    syn_loader_close(run->learning);
-    run->learning = learning;
-    run->options = asked;
-    run->steps = steps;
-    run->step = 0;
-    memset(&run->lately, 0, sizeof run->lately);
-    syn_model_initialise(run->model, asked.seed, run->weights);
+    syn_loader_close(run->replica.batches);
+    run->replica.batches = batches;
+    run->replica.options = asked;
+    run->replica.at.steps = steps;
+    run->replica.at.step = 0;
+    memset(&run->metrics.now.sums, 0, sizeof run->metrics.now.sums);
+    syn_model_initialise(run->replica.model, asked.seed, run->replica.weights);
     return status;
 }

@@ -128,7 +128,8 @@ static void put_verdict(struct syn_advice *advice)
                        best->name, best->step_ms, dense_ms, advice->compute_ms);
 }
 
-enum syn_status syn_advise_judge(const struct syn_train_options *options, struct syn_advice *advice)
+enum syn_status syn_advise_predict(const struct syn_train_options *options,
+                                   struct syn_advice *advice)
 {
     advice->count = 0;
     for (size_t i = 0; i < METHODS; i++)

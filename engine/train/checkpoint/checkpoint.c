@@ -1,69 +1,59 @@
 /* Writing a checkpoint together: each worker its part, then, when all parts are on the disk, its
  * name. A disk that is full or gone costs the checkpoint, not the run. */
-#include "engine/train/checkpoint/checkpoint.h"
-
 #include <math.h>
 
 #include "engine/base/fail.h"
-#include "engine/train/loop/loop.h"
-#include "engine/train/replica/gradient.h"
+#include "engine/train/checkpoint/parts.h"
 
-static enum syn_status refuse_nonfinite(const struct syn_run *run)
+static enum syn_status refuse_nonfinite(const struct syn_replica *replica)
 {
-    size_t at = syn_gradient_find_nonfinite(run->global, run->params);
-    if (at == run->params)
+    size_t at = syn_gradient_find_nonfinite(replica->global, replica->params);
+    if (at == replica->params)
         return SYN_OK;
-    const struct syn_layout *layout = syn_model_layout(run->model);
+    const struct syn_layout *layout = syn_model_layout(replica->model);
     struct syn_tensor tensor = syn_layout_tensor(layout, syn_layout_find(layout, at));
     return syn_report(SYN_NONFINITE, "step %llu: %s holds %g; no checkpoint of that",
-                      (unsigned long long)run->step, tensor.name, (double)run->global[at]);
+                      (unsigned long long)replica->at.step, tensor.name,
+                      (double)replica->global[at]);
 }
 
-/* Whether it went well everywhere. */
-static enum syn_status agree(struct syn_run *run, bool good, bool *all_good)
+static enum syn_status write_together(struct syn_checkpoints *checkpoints,
+                                      const struct syn_archive *archive, bool *written)
 {
-    struct syn_report own = {.is_good = good};
-    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
-    *all_good = true;
-    for (size_t w = 0; w < run->options.workers; w++)
-        *all_good = *all_good && run->reports[w].is_good != 0;
-    return SYN_OK;
-}
-
-static enum syn_status write_together(struct syn_run *run, const struct syn_archive *archive,
-                                      bool *written)
-{
-    const char *out = run->files.out;
+    const struct syn_replica *replica = checkpoints->replica;
+    const char *out = checkpoints->metrics->files.out;
+    uint64_t step = replica->at.step;
     bool mine = false;
     bool all_good = false;
     enum syn_status status =
-        syn_checkpoint_put(out, run->step, run->rank, (size_t)run->options.workers, archive);
-    SYN_TRY(agree(run, status == SYN_OK, &all_good));
+        syn_checkpoint_put(out, step, replica->rank, (size_t)replica->options.workers, archive);
+    SYN_TRY(syn_metrics_all_good(checkpoints->metrics, status == SYN_OK, &all_good));
     if (!all_good) {
-        syn_checkpoint_discard(out, run->step, run->rank);
+        syn_checkpoint_discard(out, step, replica->rank);
         return SYN_OK;
     }
-    status = syn_checkpoint_publish(out, run->step, &mine);
-    SYN_TRY(agree(run, status == SYN_OK, written));
+    status = syn_checkpoint_publish(out, step, &mine);
+    SYN_TRY(syn_metrics_all_good(checkpoints->metrics, status == SYN_OK, written));
     if (*written)
-        run->saved = run->step;
+        checkpoints->saved = step;
     if (*written && mine)
-        syn_checkpoint_prune(out, run->step, run->best.step);
+        syn_checkpoint_prune(out, step, checkpoints->evaluation->best.step);
     return SYN_OK;
 }
 
-enum syn_status syn_checkpoint_write(struct syn_run *run, bool *written)
+enum syn_status syn_checkpoint_write(struct syn_checkpoints *checkpoints, bool *written)
 {
     struct syn_archive *archive = NULL;
-    *written = run->saved == run->step;
+    const struct syn_replica *replica = checkpoints->replica;
+    *written = checkpoints->saved == replica->at.step;
     if (*written)
         return SYN_OK;
-    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
-    SYN_TRY(refuse_nonfinite(run));
+    SYN_TRY(syn_worker_settle(replica->update.worker, replica->global));
+    SYN_TRY(refuse_nonfinite(replica));
     SYN_TRY(syn_archive_new(&archive));
-    enum syn_status status = syn_checkpoint_pack(run, archive);
+    enum syn_status status = syn_checkpoint_pack(checkpoints, archive);
     if (status == SYN_OK)
-        status = write_together(run, archive, written);
+        status = write_together(checkpoints, archive, written);
     else if (status == SYN_UNSUPPORTED) /* on all workers alike */
         status = SYN_OK;
     syn_archive_free(archive);

@@ -19,9 +19,9 @@
 #include "engine/base/fail.h"
 #include "engine/base/path.h"
 #include "engine/base/tree.h"
-#include "engine/train/checkpoint/checkpoint.h"
+#include "engine/train/checkpoint/parts.h"
 
-/* DIR/checkpoints/step-N, and what else is given behind it. */
+/* DIR/checkpoints/step-N, and what else is given after it. */
 static enum syn_status join(char path[SYN_CHECKPOINT_PATH], const char *directory, uint64_t step,
                             const char *ending)
 {
@@ -48,8 +48,8 @@ static enum syn_status part_path(const char *directory, uint64_t step, size_t ra
     return join(path, directory, step, ending);
 }
 
-/* The number in a name such as step-20, with nothing behind it. */
-static bool read_number(const char *name, const char *before, const char *behind, uint64_t *number)
+/* The number in a name such as step-20, with nothing after it. */
+static bool read_number(const char *name, const char *before, const char *after, uint64_t *number)
 {
     char *end;
     size_t length = strlen(before);
@@ -57,7 +57,7 @@ static bool read_number(const char *name, const char *before, const char *behind
         return false;
     errno = 0;
     *number = strtoull(name + length, &end, 10);
-    return errno == 0 && strcmp(end, behind) == 0;
+    return errno == 0 && strcmp(end, after) == 0;
 }
 
 /* Put one more step into the list, which is sorted and forgets the earliest. */

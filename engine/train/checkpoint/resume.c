@@ -6,25 +6,23 @@
 
 #include "engine/base/fail.h"
 #include "engine/base/path.h"
-#include "engine/train/checkpoint/checkpoint.h"
-#include "engine/train/loop/loop.h"
-#include "engine/train/replica/gather.h"
+#include "engine/train/checkpoint/parts.h"
 
 /* Load one part and see that it belongs to the run. */
-static enum syn_status load_part(const struct syn_run *run, uint64_t step, size_t rank,
+static enum syn_status load_part(const struct syn_replica *replica, uint64_t step, size_t rank,
                                  struct syn_archive **archive, struct syn_checkpoint_head *head)
 {
     char path[SYN_CHECKPOINT_PATH];
     struct syn_archive *loaded = NULL;
-    SYN_TRY(syn_checkpoint_path(run->options.resume, step, rank, path));
+    SYN_TRY(syn_checkpoint_path(replica->options.resume, step, rank, path));
     SYN_TRY(syn_archive_load(path, &loaded));
     enum syn_status status = syn_checkpoint_head(loaded, path, head);
     if (status == SYN_OK && (head->step != step || head->rank != rank))
         status = syn_report(SYN_FORMAT, "%s: worker %" PRIu64 "'s state at step %" PRIu64, path,
                             head->rank, head->step);
-    if (status == SYN_OK && head->params != run->params)
+    if (status == SYN_OK && head->params != replica->params)
         status = syn_report(SYN_FORMAT, "%s: %" PRIu64 " parameters; the model has %zu", path,
-                            head->params, run->params);
+                            head->params, replica->params);
     if (status != SYN_OK) {
         syn_archive_free(loaded);
         return status;
@@ -41,7 +39,7 @@ static void free_parts(struct syn_archive **parts, size_t count)
 }
 
 /* Load all parts of a checkpoint. */
-static enum syn_status load_parts(const struct syn_run *run,
+static enum syn_status load_parts(const struct syn_replica *replica,
                                   const struct syn_checkpoint_head *first,
                                   struct syn_archive ***parts)
 {
@@ -51,10 +49,10 @@ static enum syn_status load_parts(const struct syn_run *run,
         loaded ? SYN_OK : syn_report(SYN_MEMORY, "cannot allocate %zu archives", count);
     for (size_t w = 0; w < count && status == SYN_OK; w++) {
         struct syn_checkpoint_head head;
-        status = load_part(run, first->step, w, &loaded[w], &head);
+        status = load_part(replica, first->step, w, &loaded[w], &head);
         if (status == SYN_OK && (head.weights_hash != first->weights_hash || head.workers != count))
             status = syn_report(SYN_FORMAT, "%s: workers 0 and %zu do not belong together",
-                                run->options.resume, w);
+                                replica->options.resume, w);
     }
     if (status != SYN_OK) {
         free_parts(loaded, count);
@@ -65,40 +63,42 @@ static enum syn_status load_parts(const struct syn_run *run,
 }
 
 /* Whether this worker could go on from that checkpoint. */
-static enum syn_status examine(const struct syn_run *run, uint64_t step,
+static enum syn_status examine(const struct syn_replica *replica, uint64_t step,
                                struct syn_checkpoint_head *head)
 {
     struct syn_archive *archive = NULL;
     struct syn_archive **parts = NULL;
     char path[SYN_CHECKPOINT_PATH];
-    SYN_TRY(syn_checkpoint_path(run->options.resume, step, run->rank, path));
+    SYN_TRY(syn_checkpoint_path(replica->options.resume, step, replica->rank, path));
     if (!syn_path_is_file(path))
-        SYN_TRY(syn_checkpoint_find_part(run->options.resume, step, path));
+        SYN_TRY(syn_checkpoint_find_part(replica->options.resume, step, path));
     SYN_TRY(syn_archive_load(path, &archive));
     enum syn_status status = syn_checkpoint_head(archive, path, head);
     if (status == SYN_OK)
-        status = syn_checkpoint_check_settings(archive, &run->options);
+        status = syn_checkpoint_check_settings(archive, &replica->options);
     syn_archive_free(archive);
     SYN_TRY(status);
-    if (head->workers == run->options.workers) {
-        SYN_TRY(load_part(run, step, run->rank, &archive, head));
+    if (head->workers == replica->options.workers) {
+        SYN_TRY(load_part(replica, step, replica->rank, &archive, head));
         syn_archive_free(archive);
         return SYN_OK;
     }
-    SYN_TRY(load_parts(run, head, &parts));
+    SYN_TRY(load_parts(replica, head, &parts));
     free_parts(parts, (size_t)head->workers);
     return SYN_OK;
 }
 
-enum syn_status syn_resume_survey(struct syn_run *run)
+enum syn_status syn_resume_survey(struct syn_checkpoints *checkpoints)
 {
+    struct syn_replica *replica = checkpoints->replica;
     uint64_t steps[SYN_CHECKPOINTS_MOST];
-    const char *directory = run->options.resume;
+    const char *directory = replica->options.resume;
     size_t count = syn_checkpoint_list(directory, steps);
-    for (size_t i = 0; i < count && run->offer_count < SYN_OFFERS; i++) {
-        enum syn_status status = examine(run, steps[i], &run->offers[run->offer_count]);
+    for (size_t i = 0; i < count && checkpoints->offer_count < SYN_OFFERS; i++) {
+        enum syn_status status =
+            examine(replica, steps[i], &checkpoints->offers[checkpoints->offer_count]);
         if (status == SYN_OK)
-            run->offer_count++;
+            checkpoints->offer_count++;
         else if (status == SYN_INVALID || status == SYN_MEMORY)
             return status;
         else
@@ -106,13 +106,13 @@ enum syn_status syn_resume_survey(struct syn_run *run)
                            "%s/%s/step-%" PRIu64 " cannot be used; trying the one before it",
                            directory, SYN_CHECKPOINT_FOLDER, steps[i]);
     }
-    if (run->offer_count > 0)
+    if (checkpoints->offer_count > 0)
         return SYN_OK;
     return syn_report(SYN_INVALID, "resume: there is no checkpoint to go on from in %s/%s",
                       directory, SYN_CHECKPOINT_FOLDER);
 }
 
-/* What a worker has to offer, the latest first; zeros behind the last. */
+/* What a worker has to offer, the latest first; zeros after the last. */
 struct offer {
     uint64_t count;
     uint64_t steps[SYN_OFFERS];
@@ -128,130 +128,140 @@ static bool has(const struct offer *offer, uint64_t step, uint64_t hash)
 }
 
 /* The latest of this worker's that everyone has. */
-static enum syn_status choose(struct syn_run *run, const struct offer *all)
+static enum syn_status choose(struct syn_checkpoints *checkpoints, const struct offer *all)
 {
-    for (size_t i = 0; i < run->offer_count; i++) {
-        const struct syn_checkpoint_head *head = &run->offers[i];
+    struct syn_replica *replica = checkpoints->replica;
+    for (size_t i = 0; i < checkpoints->offer_count; i++) {
+        const struct syn_checkpoint_head *head = &checkpoints->offers[i];
         size_t w = 0;
-        while (w < run->options.workers && has(&all[w], head->step, head->weights_hash))
+        while (w < replica->options.workers && has(&all[w], head->step, head->weights_hash))
             w++;
-        if (w == run->options.workers) {
-            run->from = *head;
+        if (w == replica->options.workers) {
+            checkpoints->from = *head;
             return SYN_OK;
         }
     }
     return syn_report(SYN_FORMAT, "resume: the workers have no checkpoint of %s in common",
-                      run->options.resume);
+                      replica->options.resume);
 }
 
 /* Where the run stands with this number of workers: at the same epoch, and no example of it is left
  * out; up to a step's examples may come again. */
-static uint64_t place_now(const struct syn_run *run)
+static uint64_t place_now(const struct syn_checkpoints *checkpoints)
 {
-    const struct syn_checkpoint_head *from = &run->from;
-    if (from->workers == run->options.workers)
+    struct syn_replica *replica = checkpoints->replica;
+    const struct syn_checkpoint_head *from = &checkpoints->from;
+    if (from->workers == replica->options.workers)
         return from->place;
     uint64_t epoch = from->place / from->steps_per_epoch;
-    uint64_t index = from->place % from->steps_per_epoch * from->workers / run->options.workers;
-    uint64_t last = run->steps_per_epoch - 1;
-    return epoch * run->steps_per_epoch + (index < last ? index : last);
+    uint64_t index = from->place % from->steps_per_epoch * from->workers / replica->options.workers;
+    uint64_t last = replica->at.steps_per_epoch - 1;
+    return epoch * replica->at.steps_per_epoch + (index < last ? index : last);
 }
 
 /* The learning rate goes on from where it was, also if the run is longer now. */
-static void fit_schedule(struct syn_run *run)
+static void fit_schedule(struct syn_checkpoints *checkpoints)
 {
-    const struct syn_checkpoint_head *from = &run->from;
+    struct syn_replica *replica = checkpoints->replica;
+    const struct syn_checkpoint_head *from = &checkpoints->from;
     char text[SYN_TEXT_BYTES];
     uint64_t places = from->steps + from->place - from->step;
     struct syn_length_place before = {from->place, {places, from->steps_per_epoch}};
-    struct syn_length_place now = {syn_run_place(run), syn_run_length(run)};
-    syn_length_change(before, now, &run->options, text, sizeof text);
-    if (text[0] && run->rank == 0)
+    struct syn_length_place now = {syn_position_place(&replica->at),
+                                   syn_position_length(&replica->at)};
+    syn_length_change(before, now, &replica->options, text, sizeof text);
+    if (text[0] && replica->rank == 0)
         syn_report_log(SYN_LOG_WARNING, "%s", text);
 }
 
-static enum syn_status set_out(struct syn_run *run)
+static enum syn_status set_out(struct syn_checkpoints *checkpoints)
 {
-    const struct syn_checkpoint_head *from = &run->from;
-    bool is_regrouped = from->workers != run->options.workers;
-    if (!is_regrouped && from->steps_per_epoch != run->steps_per_epoch)
+    struct syn_replica *replica = checkpoints->replica;
+    const struct syn_checkpoint_head *from = &checkpoints->from;
+    bool is_regrouped = from->workers != replica->options.workers;
+    if (!is_regrouped && from->steps_per_epoch != replica->at.steps_per_epoch)
         return syn_report(SYN_FORMAT,
                           "resume: an epoch had %" PRIu64 " batches and now has %" PRIu64
                           "; the data are not the same",
-                          from->steps_per_epoch, run->steps_per_epoch);
-    run->step = from->step;
-    run->ahead = (int64_t)place_now(run) - (int64_t)from->step;
-    if (run->options.steps == 0)
-        run->steps = (uint64_t)((int64_t)run->steps - run->ahead);
-    if ((int64_t)run->steps < (int64_t)run->step)
+                          from->steps_per_epoch, replica->at.steps_per_epoch);
+    replica->at.step = from->step;
+    replica->at.ahead = (int64_t)place_now(checkpoints) - (int64_t)from->step;
+    if (replica->options.steps == 0)
+        replica->at.steps = (uint64_t)((int64_t)replica->at.steps - replica->at.ahead);
+    if ((int64_t)replica->at.steps < (int64_t)replica->at.step)
         return syn_report(SYN_INVALID, "resume: %" PRIu64 " steps are made; asked for are %" PRId64,
-                          run->step, (int64_t)run->steps);
-    run->options.worker.run_steps = run->steps;
-    fit_schedule(run);
+                          replica->at.step, (int64_t)replica->at.steps);
+    replica->options.worker.run_steps = replica->at.steps;
+    fit_schedule(checkpoints);
     return SYN_OK;
 }
 
-enum syn_status syn_resume_agree(struct syn_run *run)
+enum syn_status syn_resume_agree(struct syn_checkpoints *checkpoints)
 {
-    struct offer own = {.count = run->offer_count};
-    for (size_t i = 0; i < run->offer_count; i++) {
-        own.steps[i] = run->offers[i].step;
-        own.hashes[i] = run->offers[i].weights_hash;
+    struct syn_replica *replica = checkpoints->replica;
+    struct offer own = {.count = checkpoints->offer_count};
+    for (size_t i = 0; i < checkpoints->offer_count; i++) {
+        own.steps[i] = checkpoints->offers[i].step;
+        own.hashes[i] = checkpoints->offers[i].weights_hash;
     }
-    struct offer *all = calloc((size_t)run->options.workers, sizeof *all);
+    struct offer *all = calloc((size_t)replica->options.workers, sizeof *all);
     if (!all)
         return syn_report(SYN_MEMORY, "cannot allocate room for what the workers offer");
-    enum syn_status status = syn_talk_gather(run->group, &own, sizeof own, all);
+    enum syn_status status = syn_gather(replica->group, &own, sizeof own, all);
     if (status == SYN_OK)
-        status = choose(run, all);
+        status = choose(checkpoints, all);
     free(all);
-    return status == SYN_OK ? set_out(run) : status;
+    return status == SYN_OK ? set_out(checkpoints) : status;
 }
 
-static enum syn_status load_alone(struct syn_run *run)
+static enum syn_status load_alone(struct syn_checkpoints *checkpoints)
 {
+    struct syn_replica *replica = checkpoints->replica;
     struct syn_archive *archive = NULL;
     struct syn_checkpoint_head head;
-    SYN_TRY(load_part(run, run->from.step, run->rank, &archive, &head));
-    enum syn_status status = syn_checkpoint_unpack(run, archive);
+    SYN_TRY(load_part(replica, checkpoints->from.step, replica->rank, &archive, &head));
+    enum syn_status status = syn_checkpoint_unpack(checkpoints, archive);
     syn_archive_free(archive);
     return status;
 }
 
-static enum syn_status load_regrouped(struct syn_run *run)
+static enum syn_status load_regrouped(struct syn_checkpoints *checkpoints)
 {
+    struct syn_replica *replica = checkpoints->replica;
     struct syn_archive **parts = NULL;
-    size_t count = (size_t)run->from.workers;
-    SYN_TRY(load_parts(run, &run->from, &parts));
-    enum syn_status status = syn_checkpoint_unpack_regrouped(run, parts, count);
+    size_t count = (size_t)checkpoints->from.workers;
+    SYN_TRY(load_parts(replica, &checkpoints->from, &parts));
+    enum syn_status status = syn_checkpoint_unpack_regrouped(checkpoints, parts, count);
     free_parts(parts, count);
     return status;
 }
 
-static void tell(const struct syn_run *run)
+static void tell(const struct syn_checkpoints *checkpoints)
 {
-    syn_report_log(SYN_LOG_INFO, "going on with %s from step %" PRIu64, run->options.resume,
-                   run->step);
-    if (run->from.workers != run->options.workers)
+    struct syn_replica *replica = checkpoints->replica;
+    syn_report_log(SYN_LOG_INFO, "going on with %s from step %" PRIu64, replica->options.resume,
+                   replica->at.step);
+    if (checkpoints->from.workers != replica->options.workers)
         syn_report_log(SYN_LOG_INFO,
                        "%" PRIu64 " workers instead of %" PRIu64
                        ": what was not sent is regrouped, its sum over their number kept",
-                       run->options.workers, run->from.workers);
+                       replica->options.workers, checkpoints->from.workers);
 }
 
-enum syn_status syn_resume_load(struct syn_run *run)
+enum syn_status syn_resume_load(struct syn_checkpoints *checkpoints)
 {
-    uint64_t batch = syn_run_place(run) * run->options.accumulate;
-    uint64_t batches = syn_loader_batches(run->learning);
+    struct syn_replica *replica = checkpoints->replica;
+    uint64_t batch = syn_position_place(&replica->at) * replica->options.accumulate;
+    uint64_t batches = syn_loader_batches(replica->batches);
     struct syn_loader_position position = {batch / batches, batch % batches};
-    bool is_regrouped = run->from.workers != run->options.workers;
-    SYN_TRY(is_regrouped ? load_regrouped(run) : load_alone(run));
-    if (syn_run_hash(run) != run->from.weights_hash)
+    bool is_regrouped = checkpoints->from.workers != replica->options.workers;
+    SYN_TRY(is_regrouped ? load_regrouped(checkpoints) : load_alone(checkpoints));
+    if (syn_replica_hash(replica) != checkpoints->from.weights_hash)
         return syn_report(SYN_FORMAT, "resume: the weights at step %" PRIu64 " are not as saved",
-                          run->step);
-    if (syn_files_continue(&run->options))
-        run->saved = run->step; /* by as many workers as it may have been */
-    if (run->rank == 0)
-        tell(run);
-    return syn_loader_seek(run->learning, position);
+                          replica->at.step);
+    if (syn_files_continue(&replica->options))
+        checkpoints->saved = replica->at.step; /* by as many workers as it may have been */
+    if (replica->rank == 0)
+        tell(checkpoints);
+    return syn_loader_seek(replica->batches, position);
 }

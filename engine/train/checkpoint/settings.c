@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/fail.h"
-#include "engine/train/checkpoint/checkpoint.h"
+#include "engine/train/checkpoint/parts.h"
 
 #define SECTION "train/settings"
 #define ROOM    65536

@@ -3,13 +3,13 @@
  * random numbers have. Everything else is the worker's own, and arrays of the model. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/fail.h"
-#include "engine/train/checkpoint/checkpoint.h"
-#include "engine/train/loop/loop.h"
-#include "engine/train/replica/gradient.h"
+#include "engine/base/memory.h"
+#include "engine/train/checkpoint/parts.h"
 
 #define VERSION      1
 #define MOST_WORKERS 1000000
@@ -17,36 +17,38 @@
 #define MOST_SECONDS 1e9
 
 /* Sums that metrics.jsonl and the summary are made of; the section "train/meters". */
-struct meters {
-    struct syn_meter lately;
-    struct syn_meter last;
-    struct syn_meter total;
-    struct syn_meter judged;
+struct all_sums {
+    struct syn_sums now;
+    struct syn_sums last;
+    struct syn_sums total;
+    struct syn_sums test;
     struct syn_cost unreported; /* spent since the last line of metrics.jsonl */
 };
 
-static struct syn_checkpoint_head head_of(const struct syn_run *run)
+static struct syn_checkpoint_head head_of(const struct syn_checkpoints *checkpoints)
 {
-    const float *residual = syn_worker_residual(run->update.worker);
+    const struct syn_replica *replica = checkpoints->replica;
+    const struct syn_metrics *metrics = checkpoints->metrics;
+    const float *residual = syn_worker_residual(replica->update.worker);
     struct syn_checkpoint_head head = {
         .version = VERSION,
-        .rank = run->rank,
-        .workers = run->options.workers,
-        .step = run->step,
-        .steps = run->steps,
-        .place = syn_run_place(run),
-        .steps_per_epoch = run->steps_per_epoch,
-        .params = run->params,
-        .weights_hash = syn_run_hash(run),
-        .judged_step = run->judged_step,
-        .seconds = (double)(syn_engine_clock_ns() - run->began_ns) * 1e-9,
-        .bytes_out = run->bytes_out,
-        .bytes_in = run->bytes_in,
-        .residual_norm = residual ? syn_gradient_norm(residual, run->params) : -1,
+        .rank = replica->rank,
+        .workers = replica->options.workers,
+        .step = replica->at.step,
+        .steps = replica->at.steps,
+        .place = syn_position_place(&replica->at),
+        .steps_per_epoch = replica->at.steps_per_epoch,
+        .params = replica->params,
+        .weights_hash = syn_replica_hash(replica),
+        .evaluated_step = checkpoints->evaluation->step,
+        .seconds = syn_metrics_seconds(metrics),
+        .bytes_out = metrics->bytes_out,
+        .bytes_in = metrics->bytes_in,
+        .residual_norm = residual ? syn_gradient_norm(residual, replica->params) : -1,
     };
-    snprintf(head.model, sizeof head.model, "%s", run->options.model);
-    snprintf(head.data, sizeof head.data, "%s", run->options.data.data);
-    snprintf(head.algo, sizeof head.algo, "%s", run->options.algo);
+    snprintf(head.model, sizeof head.model, "%s", replica->options.model);
+    snprintf(head.data, sizeof head.data, "%s", replica->options.data.data);
+    snprintf(head.algo, sizeof head.algo, "%s", replica->options.algo);
     return head;
 }
 
@@ -93,36 +95,40 @@ static enum syn_status add_floats(struct syn_archive *archive, const char *name,
     return syn_archive_add(archive, name, values, count * sizeof *values);
 }
 
-static size_t statistics_size(const struct syn_run *run)
+static size_t statistics_size(const struct syn_replica *replica)
 {
-    return syn_layout_size(syn_model_statistics_layout(run->model));
+    return syn_layout_size(syn_model_statistics_layout(replica->model));
 }
 
-static size_t carry_size(const struct syn_run *run)
+static size_t carry_size(const struct syn_replica *replica)
 {
-    return syn_layout_size(syn_model_carry_layout(run->model));
+    return syn_layout_size(syn_model_carry_layout(replica->model));
 }
 
-enum syn_status syn_checkpoint_pack(struct syn_run *run, struct syn_archive *archive)
+enum syn_status syn_checkpoint_pack(const struct syn_checkpoints *checkpoints,
+                                    struct syn_archive *archive)
 {
-    struct syn_checkpoint_head head = head_of(run);
-    struct meters meters = {
-        .lately = run->lately,
-        .last = run->last,
-        .total = run->total,
-        .judged = run->judged,
-        .unreported = syn_run_unreported(run),
+    const struct syn_replica *replica = checkpoints->replica;
+    const struct syn_metrics *metrics = checkpoints->metrics;
+    const struct syn_best *best = &checkpoints->evaluation->best;
+    struct syn_checkpoint_head head = head_of(checkpoints);
+    struct all_sums sums = {
+        .now = metrics->now.sums,
+        .last = metrics->last,
+        .total = metrics->total,
+        .test = checkpoints->evaluation->scores.test,
+        .unreported = syn_metrics_unreported(metrics),
     };
     SYN_TRY(syn_archive_add(archive, "train/head", &head, sizeof head));
-    SYN_TRY(syn_checkpoint_add_settings(&run->options, archive));
-    SYN_TRY(syn_archive_add(archive, "train/meters", &meters, sizeof meters));
-    SYN_TRY(syn_archive_add(archive, "train/best", &run->best, sizeof run->best));
-    SYN_TRY(add_floats(archive, "train/weights", run->weights, run->params));
-    SYN_TRY(add_floats(archive, "model/statistics", syn_model_statistics(run->model),
-                       statistics_size(run)));
-    SYN_TRY(add_floats(archive, "model/carry", syn_model_carry(run->model, SYN_CARRY_TRAINING),
-                       carry_size(run)));
-    return syn_worker_save(run->update.worker, archive);
+    SYN_TRY(syn_checkpoint_add_settings(&replica->options, archive));
+    SYN_TRY(syn_archive_add(archive, "train/meters", &sums, sizeof sums));
+    SYN_TRY(syn_archive_add(archive, "train/best", best, sizeof *best));
+    SYN_TRY(add_floats(archive, "train/weights", replica->weights, replica->params));
+    SYN_TRY(add_floats(archive, "model/statistics", syn_model_statistics(replica->model),
+                       statistics_size(replica)));
+    SYN_TRY(add_floats(archive, "model/carry", syn_model_carry(replica->model, SYN_CARRY_TRAINING),
+                       carry_size(replica)));
+    return syn_worker_save(replica->update.worker, archive);
 }
 
 static enum syn_status copy_floats(const struct syn_archive *archive, const char *name,
@@ -132,87 +138,107 @@ static enum syn_status copy_floats(const struct syn_archive *archive, const char
 }
 
 /* Which is the best so far; runs of before there was one have none. */
-static void unpack_best(struct syn_run *run, const struct syn_archive *archive)
+static void unpack_best(const struct syn_archive *archive, struct syn_best *best)
 {
     struct syn_section section = {0};
     for (size_t i = 0; (section = syn_archive_section(archive, i)).name != NULL; i++)
-        if (strcmp(section.name, "train/best") == 0 && section.count == sizeof run->best)
-            memcpy(&run->best, section.bytes, sizeof run->best);
+        if (strcmp(section.name, "train/best") == 0 && section.count == sizeof *best)
+            memcpy(best, section.bytes, sizeof *best);
 }
 
 /* What the first worker counts for all. */
-static enum syn_status unpack_meters(struct syn_run *run, const struct syn_archive *archive,
-                                     struct meters *meters)
+static enum syn_status unpack_sums(struct syn_checkpoints *checkpoints,
+                                   const struct syn_archive *archive, struct all_sums *sums)
 {
     struct syn_checkpoint_head head;
+    struct syn_metrics *metrics = checkpoints->metrics;
+    struct syn_evaluation *evaluation = checkpoints->evaluation;
     SYN_TRY(syn_checkpoint_head(archive, "checkpoint", &head));
-    SYN_TRY(syn_archive_copy(archive, "train/meters", meters, sizeof *meters));
-    run->lately = meters->lately;
-    run->last = meters->last;
-    run->total = meters->total;
-    run->judged = meters->judged;
-    run->judged_step = head.judged_step;
-    unpack_best(run, archive);
-    run->bytes_out = head.bytes_out;
-    run->bytes_in = head.bytes_in;
-    run->unreported = meters->unreported;
-    run->began_ns = syn_engine_clock_ns() - (int64_t)(head.seconds * 1e9);
+    SYN_TRY(syn_archive_copy(archive, "train/meters", sums, sizeof *sums));
+    metrics->now.sums = sums->now;
+    metrics->last = sums->last;
+    metrics->total = sums->total;
+    metrics->now.saved = sums->unreported;
+    metrics->bytes_out = head.bytes_out;
+    metrics->bytes_in = head.bytes_in;
+    metrics->began_ns = syn_engine_clock_ns() - (int64_t)(head.seconds * 1e9);
+    evaluation->scores.test = sums->test;
+    evaluation->step = head.evaluated_step;
+    unpack_best(archive, &evaluation->best);
     return SYN_OK;
 }
 
 /* What loading costs is nobody's step. */
-static enum syn_status settle(struct syn_run *run)
+static enum syn_status settle(struct syn_checkpoints *checkpoints)
 {
-    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
-    run->cost_before = syn_worker_total_cost(run->update.worker);
+    struct syn_replica *replica = checkpoints->replica;
+    SYN_TRY(syn_worker_settle(replica->update.worker, replica->global));
+    checkpoints->metrics->now.before = syn_worker_total_cost(replica->update.worker);
     return SYN_OK;
 }
 
-enum syn_status syn_checkpoint_unpack(struct syn_run *run, const struct syn_archive *archive)
+enum syn_status syn_checkpoint_unpack(struct syn_checkpoints *checkpoints,
+                                      const struct syn_archive *archive)
 {
-    struct meters meters;
-    SYN_TRY(unpack_meters(run, archive, &meters));
-    SYN_TRY(copy_floats(archive, "model/statistics", syn_model_statistics(run->model),
-                        statistics_size(run)));
-    SYN_TRY(copy_floats(archive, "model/carry", syn_model_carry(run->model, SYN_CARRY_TRAINING),
-                        carry_size(run)));
-    SYN_TRY(syn_worker_load(run->update.worker, archive));
-    SYN_TRY(settle(run));
-    return copy_floats(archive, "train/weights", run->weights, run->params);
+    struct all_sums sums;
+    struct syn_replica *replica = checkpoints->replica;
+    SYN_TRY(unpack_sums(checkpoints, archive, &sums));
+    SYN_TRY(copy_floats(archive, "model/statistics", syn_model_statistics(replica->model),
+                        statistics_size(replica)));
+    SYN_TRY(copy_floats(archive, "model/carry", syn_model_carry(replica->model, SYN_CARRY_TRAINING),
+                        carry_size(replica)));
+    SYN_TRY(syn_worker_load(replica->update.worker, archive));
+    SYN_TRY(settle(checkpoints));
+    return copy_floats(archive, "train/weights", replica->weights, replica->params);
+}
+
+/* Add one worker's share of the mean.
+ *   room  [statistics] */
+static enum syn_status add_statistics(const struct syn_archive *archive, size_t count,
+                                      const struct syn_replica *replica, float *room)
+{
+    size_t size = statistics_size(replica);
+    float *mean = syn_model_statistics(replica->model);
+    SYN_TRY(copy_floats(archive, "model/statistics", room, size));
+    for (size_t i = 0; i < size; i++)
+        mean[i] += room[i] / (float)count;
+    return SYN_OK;
 }
 
 /* The mean of the running statistics, summed in the order of the ranks. */
-static enum syn_status average_statistics(struct syn_run *run, struct syn_archive *const *archives,
-                                          size_t count)
+static enum syn_status average_statistics(struct syn_replica *replica,
+                                          struct syn_archive *const *archives, size_t count)
 {
-    size_t size = statistics_size(run);
-    float *mean = syn_model_statistics(run->model);
+    float *room = NULL;
+    size_t size = statistics_size(replica);
+    float *mean = syn_model_statistics(replica->model);
+    enum syn_status status = syn_engine_allocate(size, sizeof *room, &room);
     for (size_t i = 0; i < size; i++)
         mean[i] = 0;
-    for (size_t w = 0; w < count; w++) {
-        SYN_TRY(copy_floats(archives[w], "model/statistics", run->statistics, size));
-        for (size_t i = 0; i < size; i++)
-            mean[i] += run->statistics[i] / (float)count;
-    }
-    return SYN_OK;
+    for (size_t w = 0; w < count && status == SYN_OK; w++)
+        status = add_statistics(archives[w], count, replica, room);
+    free(room);
+    return status;
 }
 
-enum syn_status syn_checkpoint_unpack_regrouped(struct syn_run *run,
+enum syn_status syn_checkpoint_unpack_regrouped(struct syn_checkpoints *checkpoints,
                                                 struct syn_archive *const *archives, size_t count)
 {
-    struct meters meters;
-    SYN_TRY(unpack_meters(run, archives[0], &meters));
+    struct all_sums sums;
+    struct syn_replica *replica = checkpoints->replica;
+    struct syn_sums *now = &checkpoints->metrics->now.sums;
+    SYN_TRY(unpack_sums(checkpoints, archives[0], &sums));
     for (size_t w = 1; w < count; w++) {
-        SYN_TRY(syn_archive_copy(archives[w], "train/meters", &meters, sizeof meters));
-        syn_meter_join(&run->lately, &meters.lately);
+        SYN_TRY(syn_archive_copy(archives[w], "train/meters", &sums, sizeof sums));
+        syn_sums_join(now, &sums.now);
     }
-    if (run->rank > 0)
-        run->lately = (struct syn_meter){.steps = run->lately.steps, .lr = run->lately.lr};
-    SYN_TRY(average_statistics(run, archives, count));
-    syn_model_restart(run->model, SYN_CARRY_TRAINING);
-    SYN_TRY(syn_worker_load_regrouped(run->update.worker,
+    if (replica->rank > 0)
+        *now = (struct syn_sums){.steps = now->steps, .lr = now->lr};
+    SYN_TRY(average_statistics(replica, archives, count));
+    syn_model_restart(replica->model, SYN_CARRY_TRAINING);
+    SYN_TRY(syn_worker_load_regrouped(replica->update.worker,
                                       (const struct syn_archive *const *)archives, count));
-    SYN_TRY(settle(run));
-    memcpy(run->weights, run->global, run->params * sizeof *run->weights);
+    SYN_TRY(settle(checkpoints));
+    memcpy(replica->weights, replica->global, replica->params * sizeof *replica->weights);
     return SYN_OK;
 }

@@ -3,175 +3,180 @@
  * worker that has been told to end at once gives up the step that it is computing, and the
  * checkpoint is that of the step before. They agree on it with messages that they exchange
  * anyway: nobody may wait for a gradient that does not come. */
+#include "engine/train/control/control.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
-#include "engine/train/loop/loop.h"
-#include "engine/train/options/options.h"
 
 #define ASK_EVERY_NS  2e8
 #define NS_PER_MINUTE 6e10
 
-static size_t statistics_size(const struct syn_run *run)
+enum syn_status syn_control_open(struct syn_replica *replica, struct syn_control *control)
 {
-    return syn_layout_size(syn_model_statistics_layout(run->model));
+    struct syn_poll *poll = &control->poll;
+    control->replica = replica;
+    return syn_engine_allocate(replica->options.workers, sizeof *poll->wishes, &poll->wishes);
 }
 
-static size_t carry_size(const struct syn_run *run)
+void syn_control_close(struct syn_control *control)
 {
-    return syn_layout_size(syn_model_carry_layout(run->model));
+    free(control->poll.wishes);
 }
 
-bool syn_run_can_undo(const struct syn_run *run)
+bool syn_control_can_undo(const struct syn_control *control)
 {
-    return strcmp(run->options.worker.schedule, "sync") == 0 && run->options.servers == 0;
+    const struct syn_train_options *options = &control->replica->options;
+    return strcmp(options->worker.schedule, "sync") == 0 && options->servers == 0;
 }
 
 /* A step whose last tensor is handed over is made. One that cannot be undone is given up only if it
  * is a long one: the end of short ones is soon enough, and they are asked about seldom. */
 static bool stops(void *context)
 {
-    const struct syn_run *run = context;
-    bool is_simple = syn_run_can_undo(run) || syn_train_is_async(&run->options);
-    if (run->told_count == syn_layout_count(syn_model_layout(run->model)))
+    const struct syn_control *control = context;
+    bool is_simple =
+        syn_control_can_undo(control) || syn_train_is_async(&control->replica->options);
+    if (control->is_handed_over)
         return false;
-    if (!run->watch.stops(run->watch.context))
+    if (!control->watch.stops(control->watch.context))
         return false;
-    bool is_long = (double)(syn_engine_clock_ns() - run->step_ns) >= ASK_EVERY_NS;
-    return is_simple || is_long || run->was_cut;
+    bool is_long = (double)(syn_engine_clock_ns() - control->step_ns) >= ASK_EVERY_NS;
+    return is_simple || is_long || control->was_cut;
 }
 
-void syn_run_arm(struct syn_run *run)
+void syn_control_watch(struct syn_control *control, const struct syn_train_watch *watch)
 {
-    run->stop = (struct syn_stop_hook){run->watch.stops ? stops : NULL, run};
+    if (watch)
+        control->watch = *watch;
+    control->hook = (struct syn_stop_hook){control->watch.stops ? stops : NULL, control};
 }
 
-enum syn_status syn_run_allocate_undo(struct syn_run *run)
+const struct syn_stop_hook *syn_control_hook(const struct syn_control *control)
 {
-    size_t tensors = syn_layout_count(syn_model_layout(run->model));
-    SYN_TRY(syn_engine_allocate(tensors, sizeof *run->told, &run->told));
-    return syn_engine_allocate(statistics_size(run) + carry_size(run), sizeof *run->undo,
-                               &run->undo);
+    return control->hook.stops ? &control->hook : NULL;
 }
 
-void syn_run_remember(struct syn_run *run)
+void syn_control_start(struct syn_control *control)
 {
-    size_t statistics = statistics_size(run);
-    run->step_ns = syn_engine_clock_ns();
-    if (!run->stop.stops)
-        return;
-    if (statistics > 0)
-        memcpy(run->undo, syn_model_statistics(run->model), statistics * sizeof *run->undo);
-    if (carry_size(run) > 0)
-        memcpy(run->undo + statistics, syn_model_carry(run->model, SYN_CARRY_TRAINING),
-               carry_size(run) * sizeof *run->undo);
+    control->poll.last_ns = syn_engine_clock_ns();
+    control->poll.last_step = control->replica->at.step;
+    control->saved_ns = control->poll.last_ns;
 }
 
-void syn_run_undo(struct syn_run *run)
+void syn_control_tell(struct syn_control *control, const struct syn_train_progress *progress)
 {
-    size_t statistics = statistics_size(run);
-    if (statistics > 0)
-        memcpy(syn_model_statistics(run->model), run->undo, statistics * sizeof *run->undo);
-    if (carry_size(run) > 0)
-        memcpy(syn_model_carry(run->model, SYN_CARRY_TRAINING), run->undo + statistics,
-               carry_size(run) * sizeof *run->undo);
+    const struct syn_train_watch *watch = &control->watch;
+    if (watch->tell && !watch->tell(watch->context, progress))
+        control->wants_stop = true;
 }
 
-static bool is_saving_due(const struct syn_run *run, int64_t now)
+static bool is_saving_due(const struct syn_control *control, int64_t now)
 {
-    double pause_ns = run->options.checkpoint_minutes * NS_PER_MINUTE;
-    return pause_ns > 0 && (double)(now - run->saved_ns) >= pause_ns;
+    double pause_ns = control->replica->options.checkpoint_minutes * NS_PER_MINUTE;
+    return pause_ns > 0 && (double)(now - control->saved_ns) >= pause_ns;
 }
 
-static struct syn_wish wish_of(const struct syn_run *run, int64_t now)
+static struct syn_wish wish_of(const struct syn_control *control, int64_t now)
 {
-    return (struct syn_wish){.wants_stop = run->wants_stop || run->was_cut,
-                             .wants_save = is_saving_due(run, now),
-                             .was_cut = run->was_cut,
-                             .step = run->step,
-                             .asked_ns = now - run->asked_ns};
+    return (struct syn_wish){.wants_stop = control->wants_stop || control->was_cut,
+                             .wants_save = is_saving_due(control, now),
+                             .was_cut = control->was_cut,
+                             .step = control->replica->at.step,
+                             .asked_ns = now - control->poll.last_ns};
 }
 
 /* Whoever wants to stop, all stop. Asynchronous workers are at different steps then: they go on
  * from the first, so that no example is left out. */
-static void take_wishes(struct syn_run *run)
+static void take_wishes(struct syn_control *control)
 {
-    uint64_t first = run->step;
-    for (size_t w = 0; w < run->options.workers; w++) {
-        run->stopped = run->stopped || run->wishes[w].wants_stop != 0;
-        first = run->wishes[w].step < first ? run->wishes[w].step : first;
+    const struct syn_train_options *options = &control->replica->options;
+    const struct syn_wish *wishes = control->poll.wishes;
+    uint64_t first = control->replica->at.step;
+    for (size_t w = 0; w < options->workers; w++) {
+        control->stopped = control->stopped || wishes[w].wants_stop != 0;
+        first = wishes[w].step < first ? wishes[w].step : first;
     }
-    run->wants_save = run->wishes[0].wants_save != 0;
-    if (run->stopped && syn_train_is_async(&run->options))
-        run->step = first;
+    control->wants_save = wishes[0].wants_save != 0;
+    if (control->stopped && syn_train_is_async(options))
+        control->replica->at.step = first;
 }
 
-enum syn_status syn_run_hear_of_cut(struct syn_run *run)
+enum syn_status syn_control_finish(struct syn_control *control)
+{
+    if (!control->poll.is_under_way)
+        return SYN_OK;
+    control->poll.is_under_way = false;
+    return syn_worker_hear(control->replica->update.worker);
+}
+
+enum syn_status syn_control_hear_of_cut(struct syn_control *control)
 {
     char cause[SYN_TEXT_BYTES];
     bool was_cut = false;
-    struct syn_wish own = wish_of(run, syn_engine_clock_ns());
+    struct syn_poll *poll = &control->poll;
+    struct syn_wish own = wish_of(control, syn_engine_clock_ns());
     snprintf(cause, sizeof cause, "%s", syn_error_text());
-    if (run->is_asking)
-        SYN_TRY(syn_worker_hear(run->update.worker));
-    run->is_asking = false;
-    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->wishes));
-    for (size_t w = 0; w < run->options.workers; w++)
-        was_cut = was_cut || run->wishes[w].was_cut != 0;
+    SYN_TRY(syn_control_finish(control));
+    SYN_TRY(syn_worker_gather(control->replica->update.worker, &own, sizeof own, poll->wishes));
+    for (size_t w = 0; w < control->replica->options.workers; w++)
+        was_cut = was_cut || poll->wishes[w].was_cut != 0;
     if (!was_cut)
         return syn_report(SYN_NONFINITE, "%s", cause);
-    if (!run->was_cut)
-        syn_run_undo(run);
-    run->stopped = true;
+    control->stopped = true;
     return SYN_OK;
 }
 
-/* Ask everyone whether they want to stop. The question travels behind the exchange under way and is
+/* Ask everyone whether they want to stop. The question travels after the exchange under way and is
  * answered when that is over: to wait for it here would undo what a delay is for. */
-static enum syn_status ask(struct syn_run *run)
+static enum syn_status ask(struct syn_control *control)
 {
+    struct syn_poll *poll = &control->poll;
     int64_t now = syn_engine_clock_ns();
-    struct syn_wish own = wish_of(run, now);
-    SYN_TRY(syn_worker_tell(run->update.worker, &own, sizeof own, run->wishes));
-    run->asked_ns = now;
-    run->ask_at = run->step;
-    run->is_asking = true;
+    struct syn_wish own = wish_of(control, now);
+    SYN_TRY(syn_worker_tell(control->replica->update.worker, &own, sizeof own, poll->wishes));
+    poll->last_ns = now;
+    poll->next_step = control->replica->at.step;
+    poll->is_under_way = true;
     return SYN_OK;
 }
 
 /* Often enough for whoever presses Ctrl-C, and too seldom to cost anything. All workers must ask at
  * the same steps, so the first one's clock counts. */
-static enum syn_status hear(struct syn_run *run)
+static enum syn_status hear(struct syn_control *control)
 {
-    run->is_asking = false;
-    SYN_TRY(syn_worker_hear(run->update.worker));
-    double step_ns = (double)run->wishes[0].asked_ns / (double)(run->ask_at - run->asked_at);
+    struct syn_poll *poll = &control->poll;
+    SYN_TRY(syn_control_finish(control));
+    uint64_t steps = poll->next_step - poll->last_step;
+    double step_ns = (double)poll->wishes[0].asked_ns / (double)steps;
     double pause = floor(ASK_EVERY_NS / (step_ns > 1 ? step_ns : 1));
-    take_wishes(run);
-    run->asked_at = run->ask_at;
-    run->ask_at = run->step + (pause > 1 ? (uint64_t)pause : 1);
+    take_wishes(control);
+    poll->last_step = poll->next_step;
+    poll->next_step = control->replica->at.step + (pause > 1 ? (uint64_t)pause : 1);
     return SYN_OK;
 }
 
 /* Asynchronous workers are not to wait for one another; so they ask when they meet anyway. */
-enum syn_status syn_run_ask_to_stop(struct syn_run *run, bool meets)
+enum syn_status syn_control_ask(struct syn_control *control, bool meets)
 {
-    bool is_async = syn_train_is_async(&run->options);
-    if (run->stopped)
+    const struct syn_replica *replica = control->replica;
+    bool is_async = syn_train_is_async(&replica->options);
+    if (control->stopped)
         return SYN_OK;
-    if (run->options.workers == 1) {
-        run->stopped = run->wants_stop || run->was_cut;
-        run->wants_save = is_saving_due(run, syn_engine_clock_ns());
+    if (replica->options.workers == 1) {
+        control->stopped = control->wants_stop || control->was_cut;
+        control->wants_save = is_saving_due(control, syn_engine_clock_ns());
         return SYN_OK;
     }
-    if (run->is_asking)
-        return hear(run);
-    if (is_async ? !meets && !run->was_cut : run->step < run->ask_at)
+    if (control->poll.is_under_way)
+        return hear(control);
+    if (is_async ? !meets && !control->was_cut : replica->at.step < control->poll.next_step)
         return SYN_OK;
-    SYN_TRY(ask(run));
-    return is_async ? hear(run) : SYN_OK;
+    SYN_TRY(ask(control));
+    return is_async ? hear(control) : SYN_OK;
 }

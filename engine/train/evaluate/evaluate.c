@@ -1,32 +1,105 @@
 /* Evaluation: once through the test part, each worker its share, with the global weights and the
  * mean of all workers' running statistics. */
+#include "engine/train/evaluate/evaluate.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/fail.h"
-#include "engine/train/loop/loop.h"
-#include "engine/train/replica/batches.h"
+#include "engine/base/memory.h"
 
-static enum syn_status check_loss(const struct syn_run *run, double loss)
+static size_t statistics_size(const struct syn_replica *replica)
+{
+    return syn_layout_size(syn_model_statistics_layout(replica->model));
+}
+
+enum syn_status syn_evaluation_open(struct syn_replica *replica, struct syn_metrics *metrics,
+                                    struct syn_control *control, struct syn_evaluation *evaluation)
+{
+    const struct syn_train_options *options = &replica->options;
+    const struct syn_data_info *info = syn_data_info(replica->data);
+    evaluation->replica = replica;
+    evaluation->metrics = metrics;
+    evaluation->control = control;
+    if (!options->evaluate || options->no_exchange || syn_replica_serves(replica))
+        return SYN_OK;
+    if (info->count[SYN_DATA_TEST] > 0)
+        SYN_TRY(syn_batches_open(replica->data, options, SYN_DATA_TEST, replica->rank,
+                                 &evaluation->test));
+    if (replica->on_text && info->count[SYN_DATA_VALID] > 0)
+        SYN_TRY(syn_batches_open(replica->data, options, SYN_DATA_VALID, replica->rank,
+                                 &evaluation->validation));
+    return SYN_OK;
+}
+
+uint64_t syn_evaluation_batch(struct syn_evaluation *evaluation)
+{
+    const struct syn_replica *replica = evaluation->replica;
+    uint64_t batch = replica->options.batch;
+    if (!evaluation->test || !replica->on_text)
+        return batch;
+    size_t words = syn_data_info(replica->data)->count[SYN_DATA_TEST];
+    struct syn_streams streams =
+        syn_streams(words, replica->rank, (size_t)replica->options.workers);
+    evaluation->has_no_stream = streams.count == 0;
+    return streams.most > batch ? streams.most : batch;
+}
+
+enum syn_status syn_evaluation_allocate(struct syn_evaluation *evaluation)
+{
+    size_t copies = 1 + evaluation->replica->options.workers;
+    return syn_engine_allocate(copies * statistics_size(evaluation->replica), sizeof(float),
+                               &evaluation->statistics);
+}
+
+void syn_evaluation_close(struct syn_evaluation *evaluation)
+{
+    free(evaluation->statistics);
+    syn_loader_close(evaluation->test);
+    syn_loader_close(evaluation->validation);
+}
+
+/* An evaluation may be due after every epoch, which steps count only as long as the number of
+ * workers stays. */
+bool syn_evaluation_is_due(const struct syn_evaluation *evaluation)
+{
+    const struct syn_position *at = &evaluation->replica->at;
+    uint64_t every = evaluation->replica->options.eval_every;
+    bool ends_epoch = syn_position_place(at) % at->steps_per_epoch == 0;
+    bool due = at->step == at->steps || (every ? at->step % every == 0 : ends_epoch);
+    bool done = evaluation->step == at->step || at->step == 0;
+    return evaluation->test && due && !done;
+}
+
+void syn_evaluation_tell(struct syn_evaluation *evaluation, double evaluated)
+{
+    double loss = syn_sums_loss(&evaluation->scores.validation);
+    struct syn_train_progress progress = syn_metrics_progress(evaluation->metrics, evaluated, loss);
+    syn_control_tell(evaluation->control, &progress);
+}
+
+static enum syn_status check_loss(const struct syn_replica *replica, double loss)
 {
     if (isfinite(loss))
         return SYN_OK;
     return syn_report(SYN_NONFINITE, "step %llu: the loss in an evaluation is %g",
-                      (unsigned long long)run->step, loss);
+                      (unsigned long long)replica->at.step, loss);
 }
 
 /* Put the mean of all workers' running statistics into the model, keeping its own aside. */
-static enum syn_status average_statistics(struct syn_run *run)
+static enum syn_status average_statistics(struct syn_evaluation *evaluation)
 {
-    size_t count = syn_layout_size(syn_model_statistics_layout(run->model));
-    size_t workers = run->options.workers;
-    float *own = run->statistics;
-    float *all = run->statistics + count;
-    float *now = syn_model_statistics(run->model);
+    const struct syn_replica *replica = evaluation->replica;
+    size_t count = statistics_size(replica);
+    size_t workers = replica->options.workers;
+    float *own = evaluation->statistics;
+    float *all = evaluation->statistics + count;
+    float *now = syn_model_statistics(replica->model);
     if (count == 0)
         return SYN_OK;
     memcpy(own, now, count * sizeof *own);
-    SYN_TRY(syn_worker_gather(run->update.worker, own, count * sizeof *own, all));
+    SYN_TRY(syn_worker_gather(replica->update.worker, own, count * sizeof *own, all));
     for (size_t i = 0; i < count; i++) {
         float sum = 0;
         for (size_t w = 0; w < workers; w++)
@@ -36,88 +109,110 @@ static enum syn_status average_statistics(struct syn_run *run)
     return SYN_OK;
 }
 
-static void restore_statistics(struct syn_run *run)
+static void restore_statistics(struct syn_evaluation *evaluation)
 {
-    size_t count = syn_layout_size(syn_model_statistics_layout(run->model));
+    struct syn_model *model = evaluation->replica->model;
+    size_t count = statistics_size(evaluation->replica);
     if (count > 0)
-        memcpy(syn_model_statistics(run->model), run->statistics, count * sizeof(float));
+        memcpy(syn_model_statistics(model), evaluation->statistics, count * sizeof(float));
 }
 
 /* This worker's share of a part. */
-static enum syn_status judge_share(struct syn_run *run, struct syn_loader *loader,
-                                   struct syn_meter *meter)
+static enum syn_status evaluate_share(struct syn_evaluation *evaluation, struct syn_loader *loader,
+                                      struct syn_sums *sums)
 {
+    struct syn_replica *replica = evaluation->replica;
     uint64_t batches = syn_loader_batches(loader);
-    syn_model_restart(run->model, SYN_CARRY_EVALUATION);
-    run->told_count = 0;
+    syn_model_restart(replica->model, SYN_CARRY_EVALUATION);
+    evaluation->control->is_handed_over = false;
     for (uint64_t i = 0; i < batches; i++) {
         struct syn_batch batch;
         struct syn_step_record record = {0};
         syn_loader_next(loader, &batch);
-        struct syn_examples examples = syn_feed_examples(&batch, run->step);
-        examples.stop = run->stop.stops ? &run->stop : NULL;
-        if (batch.count > 0 && !run->has_no_stream)
-            SYN_TRY(syn_model_evaluate(run->model, run->global, &examples, &record.result));
-        syn_meter_add(meter, &record);
-        syn_run_tell(run, (double)(i + 1) / (double)batches);
-        if (run->wants_stop)
+        struct syn_examples examples = syn_batches_examples(&batch, replica->at.step);
+        examples.stop = syn_control_hook(evaluation->control);
+        if (batch.count > 0 && !evaluation->has_no_stream)
+            SYN_TRY(syn_model_evaluate(replica->model, replica->global, &examples, &record.result));
+        syn_sums_add(sums, &record);
+        syn_evaluation_tell(evaluation, (double)(i + 1) / (double)batches);
+        if (evaluation->control->wants_stop)
             return SYN_STOPPED;
     }
     return SYN_OK;
 }
 
-/* All of a part, by all workers; run->stopped if somebody was told to and has not seen all of its
- * share. */
-static enum syn_status judge_part(struct syn_run *run, struct syn_loader *loader,
-                                  struct syn_meter *all)
+/* All of a part, by all workers; control->stopped if somebody was told to and has not seen all of
+ * its share. */
+static enum syn_status evaluate_part(struct syn_evaluation *evaluation, struct syn_loader *loader,
+                                     struct syn_sums *all)
 {
     struct syn_report own = {0};
     struct syn_loader_position begin = {0, 0};
+    const struct syn_report *reports = evaluation->metrics->reports;
+    struct syn_control *control = evaluation->control;
     SYN_TRY(syn_loader_seek(loader, begin));
-    enum syn_status status = judge_share(run, loader, &own.meter);
+    enum syn_status status = evaluate_share(evaluation, loader, &own.sums);
     if (status != SYN_STOPPED)
         SYN_TRY(status);
     own.is_good = status == SYN_OK;
-    SYN_TRY(syn_worker_gather(run->update.worker, &own, sizeof own, run->reports));
-    *all = run->reports[0].meter;
-    for (size_t w = 0; w < run->options.workers; w++) {
+    SYN_TRY(syn_metrics_exchange(evaluation->metrics, &own));
+    *all = reports[0].sums;
+    for (size_t w = 0; w < evaluation->replica->options.workers; w++) {
         if (w > 0)
-            syn_meter_join(all, &run->reports[w].meter);
-        run->stopped = run->stopped || run->reports[w].is_good == 0;
+            syn_sums_join(all, &reports[w].sums);
+        control->stopped = control->stopped || reports[w].is_good == 0;
     }
-    return run->stopped ? SYN_OK : check_loss(run, syn_meter_loss(all));
+    return control->stopped ? SYN_OK : check_loss(evaluation->replica, syn_sums_loss(all));
 }
 
 /* The validation part decides which weights are the best; they are saved as soon as they are. */
-static void keep_best(struct syn_run *run)
+static void keep_best(struct syn_evaluation *evaluation)
 {
-    double loss = syn_meter_loss(&run->validated);
-    if (!run->validating || (run->best.step > 0 && loss >= run->best.loss))
+    const struct syn_position *at = &evaluation->replica->at;
+    double loss = syn_sums_loss(&evaluation->scores.validation);
+    if (!evaluation->validation || (evaluation->best.step > 0 && loss >= evaluation->best.loss))
         return;
-    double epoch = (double)syn_run_place(run) / (double)run->steps_per_epoch;
-    run->best = (struct syn_best){run->step, epoch, loss};
-    run->wants_save = true;
+    evaluation->best = (struct syn_best){at->step, syn_position_epoch(at), loss};
+    evaluation->control->wants_save = true;
 }
 
-enum syn_status syn_run_judge(struct syn_run *run)
+enum syn_status syn_evaluate(struct syn_evaluation *evaluation)
 {
-    struct syn_meter judged = {0};
-    struct syn_meter validated = {0};
-    SYN_TRY(syn_worker_settle(run->update.worker, run->global));
-    SYN_TRY(average_statistics(run));
+    struct syn_replica *replica = evaluation->replica;
+    struct syn_scores scores = {.has_validation = evaluation->validation != NULL};
+    SYN_TRY(syn_worker_settle(replica->update.worker, replica->global));
+    SYN_TRY(average_statistics(evaluation));
     enum syn_status status = SYN_OK;
-    if (run->validating)
-        status = judge_part(run, run->validating, &validated);
-    if (status == SYN_OK && !run->stopped)
-        status = judge_part(run, run->judging, &judged);
-    restore_statistics(run);
+    if (evaluation->validation)
+        status = evaluate_part(evaluation, evaluation->validation, &scores.validation);
+    if (status == SYN_OK && !evaluation->control->stopped)
+        status = evaluate_part(evaluation, evaluation->test, &scores.test);
+    restore_statistics(evaluation);
     SYN_TRY(status);
-    if (run->stopped)
+    if (evaluation->control->stopped)
         return SYN_OK;
-    run->judged = judged;
-    run->validated = validated;
-    run->judged_step = run->step;
-    keep_best(run);
-    syn_run_log_judged(run);
+    evaluation->scores = scores;
+    evaluation->step = replica->at.step;
+    keep_best(evaluation);
+    syn_metrics_log_scores(evaluation->metrics, &scores);
     return SYN_OK;
+}
+
+void syn_evaluation_summary(const struct syn_evaluation *evaluation,
+                            struct syn_train_summary *summary)
+{
+    uint64_t step = evaluation->replica->at.step;
+    bool is_of_now = evaluation->step == step && step > 0;
+    double nothing = (double)NAN;
+    const struct syn_sums *test = &evaluation->scores.test;
+    const struct syn_best *best = &evaluation->best;
+    double loss = syn_sums_loss(test);
+    double validation_loss = syn_sums_loss(&evaluation->scores.validation);
+    summary->test_loss = is_of_now ? loss : nothing;
+    summary->test_accuracy = is_of_now ? syn_sums_accuracy(test) : nothing;
+    summary->test_perplexity = is_of_now ? exp(loss) : nothing;
+    summary->validation_loss = is_of_now ? validation_loss : nothing;
+    summary->best_step = best->step;
+    summary->best_epoch = best->epoch;
+    summary->best_validation_loss = best->step > 0 ? best->loss : nothing;
 }

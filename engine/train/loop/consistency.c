@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/train/loop/loop.h"
-#include "engine/train/train.h"
 
 struct lines {
     char text[32768];
@@ -87,15 +86,15 @@ enum syn_status syn_run_meet(struct syn_group *group, enum syn_status status)
 enum syn_status syn_run_compare(const struct syn_run *run)
 {
     struct lines lines = {.length = 0};
-    const struct syn_data_info *info = syn_data_info(run->data);
-    if (is_one_process(run->group))
+    const struct syn_data_info *info = syn_data_info(run->replica.data);
+    if (is_one_process(run->replica.group))
         return SYN_OK;
     add(&lines, "training-examples", info->count[SYN_DATA_TRAIN]);
     add(&lines, "validation-examples", info->count[SYN_DATA_VALID]);
     add(&lines, "test-examples", info->count[SYN_DATA_TEST]);
     add(&lines, "outputs", info->outputs);
-    add(&lines, "data-fingerprint", syn_data_fingerprint(run->data));
-    add(&lines, "parameters", run->params);
-    add(&lines, "steps", run->steps);
-    return compare(run->group, &lines);
+    add(&lines, "data-fingerprint", syn_data_fingerprint(run->replica.data));
+    add(&lines, "parameters", run->replica.params);
+    add(&lines, "steps", run->replica.at.steps);
+    return compare(run->replica.group, &lines);
 }

@@ -5,37 +5,38 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct hand {
-    syn_crew_job *job;
+struct member {
+    syn_member_work *work;
     void *context;
-    size_t member;
+    size_t rank;
     pthread_t thread;
     bool is_started;
 };
 
-static void *work(void *argument)
+static void *start(void *argument)
 {
-    const struct hand *hand = argument;
-    hand->job(hand->context, hand->member);
+    const struct member *member = argument;
+    member->work(member->context, member->rank);
     return NULL;
 }
 
-void syn_crew_run(struct syn_group *const *groups, size_t count, syn_crew_job *job, void *context)
+void syn_members_run(struct syn_group *const *groups, size_t count, syn_member_work *work,
+                     void *context)
 {
-    struct hand *hands = calloc(count, sizeof *hands);
+    struct member *members = calloc(count, sizeof *members);
     for (size_t i = 1; i < count; i++) {
         bool is_started = false;
-        if (hands) {
-            hands[i] = (struct hand){.job = job, .context = context, .member = i};
-            is_started = pthread_create(&hands[i].thread, NULL, work, &hands[i]) == 0;
-            hands[i].is_started = is_started;
+        if (members) {
+            members[i] = (struct member){.work = work, .context = context, .rank = i};
+            is_started = pthread_create(&members[i].thread, NULL, start, &members[i]) == 0;
+            members[i].is_started = is_started;
         }
         if (!is_started)
             syn_group_leave(groups[i], SYN_MEMORY, "cannot start a thread for a member of the run");
     }
-    job(context, 0);
-    for (size_t i = 1; i < count && hands; i++)
-        if (hands[i].is_started)
-            pthread_join(hands[i].thread, NULL);
-    free(hands);
+    work(context, 0);
+    for (size_t i = 1; i < count && members; i++)
+        if (members[i].is_started)
+            pthread_join(members[i].thread, NULL);
+    free(members);
 }

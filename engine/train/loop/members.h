@@ -1,17 +1,18 @@
 /* Members of a group that are threads of this process. */
-#ifndef SYN_ENGINE_TRAIN_CREW_H
-#define SYN_ENGINE_TRAIN_CREW_H
+#ifndef SYN_ENGINE_TRAIN_MEMBERS_H
+#define SYN_ENGINE_TRAIN_MEMBERS_H
 
 #include <syncopate/group.h>
 
 /* What one member does.
  *   member  its rank */
-typedef void syn_crew_job(void *context, size_t member);
+typedef void syn_member_work(void *context, size_t member);
 
-/* Do the job as every member at once, as member 0 on the calling thread; return when all have done
- * it. A member whose thread cannot be started leaves the group, so that the others do not wait for
- * it.
+/* Do the work of all members at once, that of member 0 on the calling thread; return when all have
+ * done theirs. A member whose thread cannot be started leaves the group, so that the others do not
+ * wait for it.
  *   groups  [count] in the order of the ranks */
-void syn_crew_run(struct syn_group *const *groups, size_t count, syn_crew_job *job, void *context);
+void syn_members_run(struct syn_group *const *groups, size_t count, syn_member_work *work,
+                     void *context);
 
 #endif

@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <syncopate/engine/checkpoint.h>
+
 #include "engine/base/fail.h"
 #include "engine/base/json.h"
 #include "engine/base/tree.h"
-#include "engine/train/checkpoint/checkpoint.h"
 
 #define PATH_BYTES     (SYN_TEXT_BYTES + 32)
 #define MOST_RUNS      100000

@@ -3,37 +3,37 @@
 
 #include <math.h>
 
-void syn_meter_add(struct syn_meter *meter, const struct syn_step_record *record)
+void syn_sums_add(struct syn_sums *sums, const struct syn_step_record *record)
 {
-    meter->steps++;
-    meter->examples += record->examples;
-    meter->loss_sum += record->result.loss * (double)record->result.counted;
-    meter->correct += record->result.correct;
-    meter->counted += record->result.counted;
-    meter->gradient_norm_sum += record->gradient_norm;
-    meter->data_wait_ns += record->data_wait_ns;
-    meter->compute_ns += record->compute_ns;
-    meter->update_ns += record->update_ns;
-    meter->lr = record->lr;
+    sums->steps++;
+    sums->examples += record->examples;
+    sums->loss_sum += record->result.loss * (double)record->result.counted;
+    sums->correct += record->result.correct;
+    sums->counted += record->result.counted;
+    sums->gradient_norm_sum += record->gradient_norm;
+    sums->data_wait_ns += record->data_wait_ns;
+    sums->compute_ns += record->compute_ns;
+    sums->update_ns += record->update_ns;
+    sums->lr = record->lr;
 }
 
-void syn_meter_join(struct syn_meter *meter, const struct syn_meter *other)
+void syn_sums_join(struct syn_sums *sums, const struct syn_sums *other)
 {
-    meter->examples += other->examples;
-    meter->loss_sum += other->loss_sum;
-    meter->correct += other->correct;
-    meter->counted += other->counted;
+    sums->examples += other->examples;
+    sums->loss_sum += other->loss_sum;
+    sums->correct += other->correct;
+    sums->counted += other->counted;
 }
 
-void syn_meter_extend(struct syn_meter *meter, const struct syn_meter *later)
+void syn_sums_extend(struct syn_sums *sums, const struct syn_sums *later)
 {
-    syn_meter_join(meter, later);
-    meter->steps += later->steps;
-    meter->gradient_norm_sum += later->gradient_norm_sum;
-    meter->data_wait_ns += later->data_wait_ns;
-    meter->compute_ns += later->compute_ns;
-    meter->update_ns += later->update_ns;
-    meter->lr = later->lr;
+    syn_sums_join(sums, later);
+    sums->steps += later->steps;
+    sums->gradient_norm_sum += later->gradient_norm_sum;
+    sums->data_wait_ns += later->data_wait_ns;
+    sums->compute_ns += later->compute_ns;
+    sums->update_ns += later->update_ns;
+    sums->lr = later->lr;
 }
 
 static double ratio(double sum, double count)
@@ -41,27 +41,27 @@ static double ratio(double sum, double count)
     return count > 0 ? sum / count : (double)NAN;
 }
 
-static double busy_ns(const struct syn_meter *meter)
+static double busy_ns(const struct syn_sums *sums)
 {
-    return (double)(meter->data_wait_ns + meter->compute_ns + meter->update_ns);
+    return (double)(sums->data_wait_ns + sums->compute_ns + sums->update_ns);
 }
 
-double syn_meter_loss(const struct syn_meter *meter)
+double syn_sums_loss(const struct syn_sums *sums)
 {
-    return ratio(meter->loss_sum, (double)meter->counted);
+    return ratio(sums->loss_sum, (double)sums->counted);
 }
 
-double syn_meter_accuracy(const struct syn_meter *meter)
+double syn_sums_accuracy(const struct syn_sums *sums)
 {
-    return ratio((double)meter->correct, (double)meter->counted);
+    return ratio((double)sums->correct, (double)sums->counted);
 }
 
-double syn_meter_examples_per_s(const struct syn_meter *meter)
+double syn_sums_examples_per_s(const struct syn_sums *sums)
 {
-    return ratio((double)meter->examples, busy_ns(meter) * 1e-9);
+    return ratio((double)sums->examples, busy_ns(sums) * 1e-9);
 }
 
-double syn_meter_ms_per_step(const struct syn_meter *meter)
+double syn_sums_ms_per_step(const struct syn_sums *sums)
 {
-    return ratio(busy_ns(meter) * 1e-6, (double)meter->steps);
+    return ratio(busy_ns(sums) * 1e-6, (double)sums->steps);
 }

@@ -1,6 +1,6 @@
-/* What happened since the last line of metrics.jsonl. */
-#ifndef SYN_ENGINE_TRAIN_METER_H
-#define SYN_ENGINE_TRAIN_METER_H
+/* Sums over steps: loss, labels, examples and times, from which means are taken. */
+#ifndef SYN_ENGINE_TRAIN_SUMS_H
+#define SYN_ENGINE_TRAIN_SUMS_H
 
 #include <stdint.h>
 
@@ -18,7 +18,7 @@ struct syn_step_record {
 };
 
 /* Sums over steps; plain data, zeroed to begin. */
-struct syn_meter {
+struct syn_sums {
     uint64_t steps;
     uint64_t examples;
     double loss_sum; /* of single labels */
@@ -31,18 +31,18 @@ struct syn_meter {
     double lr; /* of the last step */
 };
 
-void syn_meter_add(struct syn_meter *meter, const struct syn_step_record *record);
+void syn_sums_add(struct syn_sums *sums, const struct syn_step_record *record);
 
 /* Take in the sums of another worker over the same steps: examples add up, times do not. */
-void syn_meter_join(struct syn_meter *meter, const struct syn_meter *other);
+void syn_sums_join(struct syn_sums *sums, const struct syn_sums *other);
 
 /* Go on from the sums of earlier steps. */
-void syn_meter_extend(struct syn_meter *meter, const struct syn_meter *later);
+void syn_sums_extend(struct syn_sums *sums, const struct syn_sums *later);
 
 /* Means over the steps added; NAN for none. */
-double syn_meter_loss(const struct syn_meter *meter);
-double syn_meter_accuracy(const struct syn_meter *meter); /* 0 .. 1 */
-double syn_meter_examples_per_s(const struct syn_meter *meter);
-double syn_meter_ms_per_step(const struct syn_meter *meter);
+double syn_sums_loss(const struct syn_sums *sums);
+double syn_sums_accuracy(const struct syn_sums *sums); /* 0 .. 1 */
+double syn_sums_examples_per_s(const struct syn_sums *sums);
+double syn_sums_ms_per_step(const struct syn_sums *sums);
 
 #endif

@@ -3,7 +3,7 @@
  * has set by hand gets a share of the run at most. The numbers that come out replace the settings:
  * settings.json and checkpoints have what was done, and a run that is resumed for longer keeps the
  * warm-ups and milestones that it had. */
-#include "engine/train/options/length.h"
+#include "engine/train/options/options.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include <syncopate/text.h>
 
 #include "engine/train/options/lr_schedule.h"
-#include "engine/train/options/options.h"
 
 /* The largest shares of a run. The density keeps a fifth of the run for itself: at a thousandth, an
  * entry is sent once in a thousand steps, and a short run does not have many thousands. */

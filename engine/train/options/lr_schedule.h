@@ -1,8 +1,8 @@
 /* Learning-rate schedules: what share of the highest rate a step has. A row of lr_schedules.def
  * each. A schedule is a pure function of where the step stands, so that a run can be resumed
  * anywhere without state. */
-#ifndef SYN_ENGINE_TRAIN_SCHEDULE_H
-#define SYN_ENGINE_TRAIN_SCHEDULE_H
+#ifndef SYN_ENGINE_TRAIN_LR_SCHEDULE_H
+#define SYN_ENGINE_TRAIN_LR_SCHEDULE_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 
 #include "engine/base/fail.h"
 
-enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_input *input)
+enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_input *input)
 {
     if (info->kind == SYN_DATA_REGRESSION)
         return syn_report(SYN_INVALID, "data: %s has numbers to predict; models tell classes apart",
@@ -18,12 +18,12 @@ enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_inpu
     return SYN_OK;
 }
 
-struct syn_feed_streams syn_feed_streams(size_t words, size_t worker, size_t workers)
+struct syn_streams syn_streams(size_t words, size_t worker, size_t workers)
 {
     size_t all = words < SYN_EVALUATION_STREAMS ? words : SYN_EVALUATION_STREAMS;
     size_t first = worker * all / workers;
-    return (struct syn_feed_streams){first, (worker + 1) * all / workers - first, all,
-                                     (all + workers - 1) / workers};
+    return (struct syn_streams){first, (worker + 1) * all / workers - first, all,
+                                (all + workers - 1) / workers};
 }
 
 /* A worker without a column of its own has the first one, and does not look at it. */
@@ -32,8 +32,8 @@ static enum syn_status open_streams(const struct syn_data *data,
                                     enum syn_data_part part, size_t worker,
                                     struct syn_loader **loader)
 {
-    struct syn_feed_streams streams =
-        syn_feed_streams(syn_data_info(data)->count[part], worker, (size_t)options->workers);
+    struct syn_streams streams =
+        syn_streams(syn_data_info(data)->count[part], worker, (size_t)options->workers);
     struct syn_loader_options how =
         syn_loader_defaults(part, streams.count > 0 ? streams.count : 1);
     how.time = options->time;
@@ -42,8 +42,9 @@ static enum syn_status open_streams(const struct syn_data *data,
     return syn_loader_open(data, &how, loader);
 }
 
-enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
-                              enum syn_data_part part, size_t worker, struct syn_loader **loader)
+enum syn_status syn_batches_open(const struct syn_data *data,
+                                 const struct syn_train_options *options, enum syn_data_part part,
+                                 size_t worker, struct syn_loader **loader)
 {
     const struct syn_data_info *info = syn_data_info(data);
     bool learning = part == SYN_DATA_TRAIN;
@@ -61,7 +62,7 @@ enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_trai
     return syn_loader_open(data, &how, loader);
 }
 
-struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t step)
+struct syn_examples syn_batches_examples(const struct syn_batch *batch, uint64_t step)
 {
     return (struct syn_examples){
         .count = batch->count,

@@ -1,20 +1,21 @@
 /* From data to model: what fits what, and a loader's batches as a model's examples. */
-#ifndef SYN_ENGINE_TRAIN_FEED_H
-#define SYN_ENGINE_TRAIN_FEED_H
+#ifndef SYN_ENGINE_TRAIN_BATCHES_H
+#define SYN_ENGINE_TRAIN_BATCHES_H
 
 #include <syncopate/engine/train.h>
 
 /* What a model must read to learn from these data. Numbers to predict: SYN_INVALID, no model has
  * them. */
-enum syn_status syn_feed_input(const struct syn_data_info *info, struct syn_input *input);
+enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_input *input);
 
 /* Start going through this worker's share of a part of the data, as the options say. The test
  * part may be smaller than a batch. */
-enum syn_status syn_feed_open(const struct syn_data *data, const struct syn_train_options *options,
-                              enum syn_data_part part, size_t worker, struct syn_loader **loader);
+enum syn_status syn_batches_open(const struct syn_data *data,
+                                 const struct syn_train_options *options, enum syn_data_part part,
+                                 size_t worker, struct syn_loader **loader);
 
 /* A batch as the examples of a step; lent as long as the batch is. */
-struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t step);
+struct syn_examples syn_batches_examples(const struct syn_batch *batch, uint64_t step);
 
 /* Text is evaluated in so many columns, whatever the workers and their batch are, so that all of
  * them measure the same. */
@@ -22,12 +23,12 @@ struct syn_examples syn_feed_examples(const struct syn_batch *batch, uint64_t st
 
 /* The columns of so many words that one of the workers has: count of them, which may be 0, from
  * number first on; of `all`, at most `most` on any worker. */
-struct syn_feed_streams {
+struct syn_streams {
     size_t first;
     size_t count;
     size_t all;
     size_t most;
 };
-struct syn_feed_streams syn_feed_streams(size_t words, size_t worker, size_t workers);
+struct syn_streams syn_streams(size_t words, size_t worker, size_t workers);
 
 #endif

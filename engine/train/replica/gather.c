@@ -13,7 +13,7 @@ static enum syn_status describe(struct syn_layout **layout, struct syn_worker_op
     return status == SYN_OK ? syn_layout_add(*layout, "nothing", 1) : status;
 }
 
-enum syn_status syn_talk_gather(struct syn_group *group, const void *mine, size_t count, void *all)
+enum syn_status syn_gather(struct syn_group *group, const void *mine, size_t count, void *all)
 {
     struct syn_layout *layout;
     struct syn_worker_options options;
@@ -28,7 +28,7 @@ enum syn_status syn_talk_gather(struct syn_group *group, const void *mine, size_
     return status;
 }
 
-enum syn_status syn_talk_attend(struct syn_group *group)
+enum syn_status syn_gather_attend(struct syn_group *group)
 {
     struct syn_layout *layout;
     struct syn_worker_options options;

@@ -1,16 +1,16 @@
 /* What the members of a group have to settle before there is a worker to train with: the worker's
  * options may depend on it. */
-#ifndef SYN_TRAIN_TALK_H
-#define SYN_TRAIN_TALK_H
+#ifndef SYN_ENGINE_TRAIN_GATHER_H
+#define SYN_ENGINE_TRAIN_GATHER_H
 
 #include <syncopate/group.h>
 
 /* Every worker hears what every other has to say. Collective over the workers; servers attend.
  *   mine  [count]
  *   all   [workers][count], in the order of the ranks */
-enum syn_status syn_talk_gather(struct syn_group *group, const void *mine, size_t count, void *all);
+enum syn_status syn_gather(struct syn_group *group, const void *mine, size_t count, void *all);
 
 /* What a server does meanwhile. */
-enum syn_status syn_talk_attend(struct syn_group *group);
+enum syn_status syn_gather_attend(struct syn_group *group);
 
 #endif

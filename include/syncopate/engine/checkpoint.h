@@ -31,10 +31,10 @@ struct syn_checkpoint_head {
                      * has changed */
     uint64_t steps_per_epoch;
     uint64_t params;
-    uint64_t weights_hash; /* of the global weights; the same in all archives of a checkpoint */
-    uint64_t judged_step;  /* of the last evaluation; 0 for none */
-    double seconds;        /* that the run has taken so far */
-    double bytes_out;      /* of the busiest worker so far; likewise in */
+    uint64_t weights_hash;   /* of the global weights; the same in all archives of a checkpoint */
+    uint64_t evaluated_step; /* of the last evaluation; 0 for none */
+    double seconds;          /* that the run has taken so far */
+    double bytes_out;        /* of the busiest worker so far; likewise in */
     double bytes_in;
     double residual_norm; /* of what this worker has not sent; negative if nothing is kept */
     char model[32];

@@ -105,56 +105,56 @@ static void one_entry_that_is_not_finite_is_noticed_and_found(void **state)
 static void means_weigh_every_label_the_same(void **state)
 {
     (void)state;
-    struct syn_meter meter = {0};
+    struct syn_sums meter = {0};
     const struct syn_step_record large = {
         .result = {.loss = 1, .correct = 30, .counted = 30}, .examples = 30, .compute_ns = 1000000};
     const struct syn_step_record small = {
         .result = {.loss = 5, .correct = 0, .counted = 10}, .examples = 10, .update_ns = 3000000};
-    assert_true(isnan(syn_meter_loss(&meter)));
-    syn_meter_add(&meter, &large);
-    syn_meter_add(&meter, &small);
-    assert_true(fabs(syn_meter_loss(&meter) - 2) < 1e-12);
-    assert_true(fabs(syn_meter_accuracy(&meter) - 0.75) < 1e-12);
-    assert_true(fabs(syn_meter_ms_per_step(&meter) - 2) < 1e-12);
-    assert_true(fabs(syn_meter_examples_per_s(&meter) - 10000) < 1e-6);
+    assert_true(isnan(syn_sums_loss(&meter)));
+    syn_sums_add(&meter, &large);
+    syn_sums_add(&meter, &small);
+    assert_true(fabs(syn_sums_loss(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_sums_accuracy(&meter) - 0.75) < 1e-12);
+    assert_true(fabs(syn_sums_ms_per_step(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_sums_examples_per_s(&meter) - 10000) < 1e-6);
 }
 
 /* Another worker's examples count, its time and its steps do not: it had them at the same time. */
 static void workers_join_what_they_saw(void **state)
 {
     (void)state;
-    struct syn_meter meter = {.steps = 2,
-                              .examples = 40,
-                              .loss_sum = 40,
-                              .correct = 30,
-                              .counted = 40,
-                              .compute_ns = 4000000};
-    const struct syn_meter other = {.steps = 2,
-                                    .examples = 20,
-                                    .loss_sum = 80,
-                                    .correct = 6,
-                                    .counted = 20,
-                                    .compute_ns = 9000000};
-    syn_meter_join(&meter, &other);
-    assert_true(fabs(syn_meter_loss(&meter) - 2) < 1e-12);
-    assert_true(fabs(syn_meter_accuracy(&meter) - 0.6) < 1e-12);
-    assert_true(fabs(syn_meter_ms_per_step(&meter) - 2) < 1e-12);
-    assert_true(fabs(syn_meter_examples_per_s(&meter) - 15000) < 1e-6);
+    struct syn_sums meter = {.steps = 2,
+                             .examples = 40,
+                             .loss_sum = 40,
+                             .correct = 30,
+                             .counted = 40,
+                             .compute_ns = 4000000};
+    const struct syn_sums other = {.steps = 2,
+                                   .examples = 20,
+                                   .loss_sum = 80,
+                                   .correct = 6,
+                                   .counted = 20,
+                                   .compute_ns = 9000000};
+    syn_sums_join(&meter, &other);
+    assert_true(fabs(syn_sums_loss(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_sums_accuracy(&meter) - 0.6) < 1e-12);
+    assert_true(fabs(syn_sums_ms_per_step(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_sums_examples_per_s(&meter) - 15000) < 1e-6);
 }
 
 static void later_steps_add_up(void **state)
 {
     (void)state;
-    struct syn_meter meter = {.steps = 2, .examples = 40, .compute_ns = 4000000, .lr = 1};
-    const struct syn_meter later = {.steps = 3,
-                                    .examples = 60,
-                                    .gradient_norm_sum = 6,
-                                    .data_wait_ns = 1000000,
-                                    .update_ns = 5000000,
-                                    .lr = 0.5};
-    syn_meter_extend(&meter, &later);
-    assert_true(fabs(syn_meter_ms_per_step(&meter) - 2) < 1e-12);
-    assert_true(fabs(syn_meter_examples_per_s(&meter) - 10000) < 1e-6);
+    struct syn_sums meter = {.steps = 2, .examples = 40, .compute_ns = 4000000, .lr = 1};
+    const struct syn_sums later = {.steps = 3,
+                                   .examples = 60,
+                                   .gradient_norm_sum = 6,
+                                   .data_wait_ns = 1000000,
+                                   .update_ns = 5000000,
+                                   .lr = 0.5};
+    syn_sums_extend(&meter, &later);
+    assert_true(fabs(syn_sums_ms_per_step(&meter) - 2) < 1e-12);
+    assert_true(fabs(syn_sums_examples_per_s(&meter) - 10000) < 1e-6);
     assert_int_equal(meter.steps, 5);
     assert_true(meter.gradient_norm_sum == 6 && meter.lr == 0.5);
 }

@@ -6,7 +6,6 @@
 
 #include <syncopate/engine/train.h>
 
-#include "engine/train/options/length.h"
 #include "engine/train/options/lr_schedule.h"
 #include "engine/train/options/options.h"
 

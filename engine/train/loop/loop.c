@@ -1,0 +1,101 @@
+/* The training loop: steps, and what is due between them, until the last step or until told to
+ * stop. All workers do the same in the same order. */
+#include "engine/train/loop/loop.h"
+
+#include "engine/base/clock.h"
+#include "engine/base/fail.h"
+
+/* When a checkpoint is written. */
+enum moment { AT_START, IN_BETWEEN, AT_END };
+
+/* A checkpoint that cannot be had: at the start the run is refused, in its middle it goes on, at
+ * the end its result is lost. */
+static enum syn_status save(struct syn_run *run, enum moment moment)
+{
+    bool written;
+    if (run->replica.options.no_exchange) /* nothing that anybody would go on from */
+        return SYN_OK;
+    SYN_TRY(syn_checkpoint_write(&run->checkpoints, &written));
+    run->control.wants_save = false;
+    run->control.saved_ns = syn_engine_clock_ns();
+    if (written)
+        return SYN_OK;
+    run->checkpoints.is_lost = moment == AT_END;
+    if (run->replica.rank > 0)
+        return moment == AT_START ? SYN_IO : SYN_OK;
+    if (moment == AT_START)
+        return syn_report(SYN_IO, "out: checkpoints cannot be written to %s",
+                          run->metrics.files.out);
+    if (moment == IN_BETWEEN)
+        syn_report_log(SYN_LOG_WARNING,
+                       "there is no checkpoint of step %llu; earlier ones are as they were",
+                       (unsigned long long)run->replica.at.step);
+    return SYN_OK;
+}
+
+static bool is_logging_due(const struct syn_replica *replica)
+{
+    const struct syn_position *at = &replica->at;
+    uint64_t every = replica->options.log_every;
+    return at->step == at->steps || (every > 0 && at->step % every == 0);
+}
+
+static bool is_saving_due(const struct syn_replica *replica)
+{
+    uint64_t every = replica->options.checkpoint_every;
+    return every > 0 && replica->at.step % every == 0;
+}
+
+static enum syn_status evaluate_if_due(struct syn_run *run)
+{
+    bool is_due = syn_evaluation_is_due(&run->evaluation) && !run->control.stopped;
+    return is_due ? syn_evaluate(&run->evaluation) : SYN_OK;
+}
+
+/* What is due between two steps. Asynchronous workers, who are at other steps meanwhile, ask first
+ * of all, so that one that gave a step up can join them. */
+static enum syn_status do_what_is_due(struct syn_run *run)
+{
+    const struct syn_replica *replica = &run->replica;
+    bool logs = is_logging_due(replica);
+    bool saves = is_saving_due(replica);
+    bool meets = logs || saves || syn_evaluation_is_due(&run->evaluation);
+    SYN_TRY(syn_control_ask(&run->control, meets));
+    if (logs || run->control.stopped) {
+        SYN_TRY(syn_metrics_gather(&run->metrics));
+        if (run->metrics.now.sums.steps > 0)
+            syn_metrics_log(&run->metrics);
+    }
+    SYN_TRY(evaluate_if_due(run));
+    if ((is_saving_due(replica) || run->control.wants_save) && !run->control.stopped)
+        SYN_TRY(save(run, IN_BETWEEN));
+    return SYN_OK;
+}
+
+enum syn_status syn_run_loop(struct syn_run *run)
+{
+    struct syn_replica *replica = &run->replica;
+    if (replica->options.checkpoint_every > 0)
+        SYN_TRY(save(run, AT_START));
+    SYN_TRY(evaluate_if_due(run)); /* if the run was stopped before it had been done */
+    syn_control_start(&run->control);
+    while (replica->at.step < replica->at.steps && !run->control.stopped) {
+        SYN_TRY(syn_run_step(run));
+        syn_evaluation_tell(&run->evaluation, -1);
+        SYN_TRY(do_what_is_due(run));
+    }
+    SYN_TRY(syn_control_finish(&run->control));
+    SYN_TRY(save(run, AT_END));
+    return syn_worker_settle(replica->update.worker, replica->global);
+}
+
+enum syn_status syn_run_finish(struct syn_run *run, struct syn_train_summary *summary)
+{
+    struct syn_train_summary made = syn_metrics_summary(&run->metrics);
+    syn_evaluation_summary(&run->evaluation, &made);
+    made.stopped = run->control.stopped;
+    if (run->replica.rank == 0 && !run->checkpoints.is_lost)
+        SYN_TRY(syn_files_finish(&run->metrics.files, &made));
+    *summary = made;
+    return SYN_OK;
+}

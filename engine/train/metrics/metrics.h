@@ -1,0 +1,87 @@
+/* What a run measures and writes about itself: sums over steps, what the exchange cost, the lines
+ * of metrics.jsonl, the files of the run's directory, the summary at the end. */
+#ifndef SYN_ENGINE_TRAIN_METRICS_H
+#define SYN_ENGINE_TRAIN_METRICS_H
+
+#include "engine/train/metrics/files.h"
+#include "engine/train/metrics/sums.h"
+#include "engine/train/replica/replica.h"
+
+/* What workers say of themselves when they meet: when a line of metrics.jsonl or a checkpoint is
+ * due. */
+struct syn_report {
+    struct syn_sums sums;
+    struct syn_cost cost; /* since the last report */
+    uint64_t is_good;     /* what was to be done is done; its part of a checkpoint is on the disk */
+};
+
+/* What was measured since the last line of metrics.jsonl. */
+struct syn_interval {
+    struct syn_sums sums;   /* this worker's; after syn_metrics_gather() everyone's */
+    struct syn_cost cost;   /* then: times of worker 0, bytes of the busiest one */
+    struct syn_cost before; /* the worker's total at the last line */
+    struct syn_cost saved;  /* what it had spent since then when it was saved */
+};
+
+struct syn_metrics {
+    const struct syn_replica *replica; /* lent */
+    struct syn_files files;            /* worker 0's; the others know the directory */
+    int64_t began_ns;
+    struct syn_interval now;
+    struct syn_sums last; /* what the last line of metrics.jsonl says */
+    struct syn_sums total;
+    double bytes_out; /* of the busiest worker, over the run */
+    double bytes_in;
+    struct syn_cost answered;   /* of all workers over the run: how stale they were */
+    struct syn_report *reports; /* [workers] room to hear everyone's */
+};
+
+/* The loss of an evaluation, for lines and summaries. */
+struct syn_scores {
+    struct syn_sums test;
+    struct syn_sums validation;
+    bool has_validation;
+};
+
+/* Make ready.
+ *   replica  built; lent as long as there are metrics
+ *   metrics  zeroed; close it even after a failure */
+enum syn_status syn_metrics_open(const struct syn_replica *replica, struct syn_metrics *metrics);
+
+/* Seconds since the run began, over all of its parts if it was resumed. */
+double syn_metrics_seconds(const struct syn_metrics *metrics);
+
+/* Hear everyone's report; reports[] has them. Collective. */
+enum syn_status syn_metrics_exchange(struct syn_metrics *metrics, const struct syn_report *own);
+
+/* Whether something went well on all workers. Collective. */
+enum syn_status syn_metrics_all_good(struct syn_metrics *metrics, bool good, bool *all_good);
+
+/* Add up what all workers measured since the last time; `now` is everyone's afterwards.
+ * Collective. */
+enum syn_status syn_metrics_gather(struct syn_metrics *metrics);
+
+/* What this worker has spent since the last line of metrics.jsonl. */
+struct syn_cost syn_metrics_unreported(const struct syn_metrics *metrics);
+
+/* What the speed of a run is called: words or images per second. */
+const char *syn_speed_name(bool on_text);
+
+/* Append the line of the last steps to metrics.jsonl and begin to count again. */
+void syn_metrics_log(struct syn_metrics *metrics);
+
+/* Append the line of an evaluation. */
+void syn_metrics_log_scores(struct syn_metrics *metrics, const struct syn_scores *scores);
+
+/* How far the run is.
+ *   evaluated        share of an evaluation that is done; negative outside of one
+ *   validation_loss  of the last one; NAN for none */
+struct syn_train_progress syn_metrics_progress(const struct syn_metrics *metrics, double evaluated,
+                                               double validation_loss);
+
+/* What came of it, but for evaluations. */
+struct syn_train_summary syn_metrics_summary(const struct syn_metrics *metrics);
+
+void syn_metrics_close(struct syn_metrics *metrics);
+
+#endif

@@ -1,6 +1,6 @@
 """Flag sets drawn at random: whatever is typed, the command ends by itself, tells bad input in one line, and never crashes.
 
-    test_flags.py COMMAND COUNT [MPIRUN FLAG...]    with MPIRUN: on ranks whose flags may differ
+    test_flags.py COMMAND COUNT [MPIRUN [FLAG...]]    with MPIRUN: on ranks whose flags may differ
 
 Every set is drawn from SYNCOPATE_SEED (1) and its number, and told when it fails: COUNT can be raised for a longer hunt.
 """

@@ -1,7 +1,7 @@
 """A run's directory and its life as a user meets them: two runs that want one directory, full disks, time left,
 other servers, lengths of runs, signals.
 
-    test_run_command.py COMMAND [MPIRUN]     the program to test, and what starts it many times
+    test_run_command.py COMMAND [MPIRUN]     the program to test, and what starts it many times (in the environment of tests/mpi.env)
 """
 import json
 import os
@@ -20,17 +20,16 @@ MPIRUN = None
 SMALL = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "480", "--threads", "1", "--batch", "8",
          "--evaluate", "off", "--lr", "0.05", "--lr-schedule", "constant", "--log-every", "5", "--warmup", "3"]
 ENDLESS = [*SMALL, "--epochs", "100000"]
-MPI = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", ASAN_OPTIONS="detect_leaks=0")
 
 
 def words(ranks, *flags):
     if not ranks:
         return [COMMAND, *flags]
-    return [MPIRUN, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks), COMMAND, *flags]
+    return [MPIRUN, "-n", str(ranks), COMMAND, *flags]
 
 
 def call(*flags, ranks=0, **more):
-    return subprocess.run(words(ranks, *flags), capture_output=True, text=True, timeout=250, env=MPI, check=False,
+    return subprocess.run(words(ranks, *flags), capture_output=True, text=True, timeout=250, check=False,
                           **more)
 
 
@@ -39,7 +38,7 @@ def call_telling_codes(ranks, *flags):
     command = words(ranks, *flags)
     at = command.index(COMMAND)
     command[at:at] = ["sh", "-c", '"$@"; echo "code $?"', "sh"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=250, env=MPI, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
 
 
 def no_file_over(size):
@@ -63,7 +62,7 @@ class Run(unittest.TestCase):
     def start(self, *flags, ranks=0, until="metrics.jsonl"):
         """Begin a run; return when it has that file."""
         process = subprocess.Popen(words(ranks, "train", *flags, "--out", self.out), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=MPI)
+                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         deadline = time.monotonic() + 100
         while not os.path.exists(os.path.join(self.out, until)):

@@ -58,7 +58,9 @@ class FreshTest(project.ProjectTest):
 class BadInput(FreshTest):
     def test_bad_words_are_refused(self):
         for words, pattern in (([], "no suite was given"), (["../etc"], '"../etc" is not a suite'),
-                               (["Trixie"], '"Trixie" is not a suite'), (["trixie", "--fast"], "unknown option --fast")):
+                               (["Trixie"], '"Trixie" is not a suite'), (["trixie", "--fast"], "unknown option --fast"),
+                               (["trixie", "--share", "/nonexistent"], '--share: "/nonexistent" is not a folder'),
+                               (["trixie", "--user", "--share"], '--share: "" is not a folder')):
             with self.subTest(words):
                 self.assert_refused(self.fresh(*words), 2, pattern)
 

@@ -88,7 +88,7 @@ size_t syn_packet_encode(const struct syn_packet_about *about, const struct syn_
 
 /* Write a packet that says: my sums are not finite, first at this entry of the bucket. Returns its
  * bytes. */
-size_t syn_packet_poison(const struct syn_packet_about *about, uint32_t entry, uint8_t *bytes);
+size_t syn_packet_nonfinite(const struct syn_packet_about *about, uint32_t entry, uint8_t *bytes);
 
 /* What a packet's head says of it: not to be believed before it was decoded. */
 struct syn_packet_claim {
@@ -101,9 +101,9 @@ struct syn_packet_claim syn_packet_claims(const uint8_t *bytes, size_t count);
 
 /* What a checked packet turned out to be. */
 struct syn_packet_content {
-    bool is_poison;
-    uint32_t poison_entry;
-    const struct syn_index_type *indices; /* NULL in a poisoned one */
+    bool is_nonfinite;
+    uint32_t nonfinite_entry;
+    const struct syn_index_type *indices; /* NULL with a non-finite mark */
 };
 
 /* Read a packet into a list with room for about->limit.

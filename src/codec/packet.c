@@ -1,15 +1,21 @@
 /* Packets: a head of ten 32-bit words, lowest byte first, then values, then indices.
  *
- *     0 magic "SYN1"    1 forms: index row, value row, parameter, flags (a byte each) 2 sequence
- *     3 bucket        4 size        5 limit 6 count (or, in a poisoned packet, the entry)   7
- *     scale, a float 8 bytes behind the head           9 checksum of the head without this word,
- *     and of those bytes */
+ *     0  magic "SYN1"
+ *     1  forms: index row, value row, parameter, flags (a byte each)
+ *     2  sequence
+ *     3  bucket
+ *     4  size
+ *     5  limit
+ *     6  count (in a non-finite mark, the entry)
+ *     7  scale, a float
+ *     8  bytes after the head
+ *     9  checksum of the head without this word, and of those bytes */
 #include "codec/codec.h"
 
 #include "base/hash.h"
 
-#define MAGIC     0x314e5953U
-#define IS_POISON 1U
+#define MAGIC        0x314e5953U
+#define IS_NONFINITE 1U
 
 enum { WORDS = SYN_PACKET_HEAD / 4 };
 
@@ -96,10 +102,10 @@ size_t syn_packet_encode(const struct syn_packet_about *about, const struct syn_
     return seal(&head, bytes, value_bytes + index_bytes);
 }
 
-size_t syn_packet_poison(const struct syn_packet_about *about, uint32_t entry, uint8_t *bytes)
+size_t syn_packet_nonfinite(const struct syn_packet_about *about, uint32_t entry, uint8_t *bytes)
 {
     struct head head = head_for(about);
-    head.word[1] = IS_POISON << 24;
+    head.word[1] = IS_NONFINITE << 24;
     head.word[6] = entry;
     return seal(&head, bytes, 0);
 }
@@ -195,13 +201,14 @@ enum syn_status syn_packet_decode(const struct syn_packet_about *about, const ui
         list->count = status == SYN_OK ? list->count : 0;
         return status;
     }
-    if (flags != IS_POISON)
+    if (flags != IS_NONFINITE)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: unknown flags %u", sender, flags);
     if (head.word[8] != 0 || head.word[6] >= about->size)
-        return syn_fail(SYN_FORMAT,
-                        "packet from worker %zu: poison at entry %u of %u, with %u bytes behind it",
-                        sender, head.word[6], about->size, head.word[8]);
-    content->is_poison = true;
-    content->poison_entry = head.word[6];
+        return syn_fail(
+            SYN_FORMAT,
+            "packet from worker %zu: non-finite mark at entry %u of %u, followed by %u bytes",
+            sender, head.word[6], about->size, head.word[8]);
+    content->is_nonfinite = true;
+    content->nonfinite_entry = head.word[6];
     return SYN_OK;
 }

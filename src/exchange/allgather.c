@@ -237,8 +237,8 @@ static enum syn_status fetch(struct allgather *all, const struct syn_contributio
                               .value = all->room.value + used,
                               .capacity = all->room.capacity - used};
     SYN_TRY(syn_packet_decode(&in->about, parcel.bytes, parcel.here, peer, list, &content));
-    if (content.is_poison)
-        syn_outcome_poison(out, content.poison_entry);
+    if (content.is_nonfinite)
+        syn_outcome_mark_nonfinite(out, content.nonfinite_entry);
     return SYN_OK;
 }
 
@@ -247,7 +247,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     struct allgather *all = state;
     size_t workers = all->group->workers;
     size_t size = in->about.size;
-    out->is_poisoned = false;
+    out->is_nonfinite = false;
     out->dropped.count = 0;
     out->merged.count = 0;
     SYN_TRY(swap_all(all, in));
@@ -268,7 +268,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
         syn_sum_lists(&all->sum, all->lists, workers, &out->merged);
     size_t bad = syn_first_not_finite(out->merged.value, out->merged.count);
     if (bad < out->merged.count)
-        syn_outcome_poison(out, out->merged.index[bad]);
+        syn_outcome_mark_nonfinite(out, out->merged.index[bad]);
     return SYN_OK;
 }
 

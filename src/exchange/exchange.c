@@ -41,11 +41,11 @@ size_t syn_exchange_rounds(size_t workers)
     return rounds;
 }
 
-void syn_outcome_poison(struct syn_outcome *out, uint32_t entry)
+void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry)
 {
-    if (!out->is_poisoned || entry < out->poison_entry)
-        out->poison_entry = entry;
-    out->is_poisoned = true;
+    if (!out->is_nonfinite || entry < out->nonfinite_entry)
+        out->nonfinite_entry = entry;
+    out->is_nonfinite = true;
 }
 
 size_t syn_first_not_finite(const float *x, size_t count)

@@ -4,8 +4,8 @@
  * time-out. All workers end with the same bits. What a merge or a rounding drops on its way comes
  * back in the outcome, to exactly one worker, so that nothing is lost.
  *
- * A contribution that is not finite poisons the bucket: the poison travels like data and reaches
- * everybody. */
+ * A contribution that is not finite marks the bucket as non-finite: the mark travels like data and
+ * reaches everybody. */
 #ifndef SYN_EXCHANGE_EXCHANGE_H
 #define SYN_EXCHANGE_EXCHANGE_H
 
@@ -45,8 +45,8 @@ struct syn_contribution {
     float scale;           /* the one magnitude, for values that need it */
     const uint8_t *packet; /* the same, encoded; unless the exchange encodes pieces */
     size_t packet_bytes;
-    bool is_poisoned;      /* then the packet says so, and the list is empty */
-    uint32_t poison_entry; /* the first entry of the bucket that is not finite then */
+    bool is_nonfinite;        /* then the packet says so, and the list is empty */
+    uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite then */
 };
 
 struct syn_outcome {
@@ -54,8 +54,8 @@ struct syn_outcome {
     float *dense_dropped;    /* [about.size], set if values are not exact */
     struct syn_list merged;  /* room for merged_most() */
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
-    bool is_poisoned;
-    uint32_t poison_entry; /* the first entry of the bucket that is not finite, on some worker */
+    bool is_nonfinite;
+    uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite, on some worker */
 };
 
 struct syn_exchange_type {
@@ -112,7 +112,7 @@ enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, con
 size_t syn_exchange_rounds(size_t workers);
 
 /* Note that an entry is not finite; the smallest such entry stays. */
-void syn_outcome_poison(struct syn_outcome *out, uint32_t entry);
+void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry);
 
 /* The first of count floats that is not finite, or count. */
 size_t syn_first_not_finite(const float *x, size_t count);

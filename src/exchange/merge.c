@@ -1,6 +1,6 @@
 /* Merging lists pairwise, and keeping account of what each merge drops.
  *
- * A poisoned list stays poisoned: its packet travels on in place of the sums. */
+ * A list marked as non-finite stays so: its mark travels on in place of the sums. */
 #include "exchange/merge.h"
 
 #include <stdlib.h>
@@ -78,18 +78,18 @@ void syn_merge_begin(struct syn_merge *merge, const struct syn_contribution *in,
 {
     merge->in = in;
     merge->out = out;
-    out->is_poisoned = false;
+    out->is_nonfinite = false;
     out->dropped.count = 0;
     syn_list_copy(&merge->current, &in->list);
     syn_list_copy(&merge->own[0], &in->list);
     merge->own[1].count = 0;
     memcpy(merge->going, in->packet, in->packet_bytes);
     merge->going_bytes = in->packet_bytes;
-    if (in->is_poisoned) {
+    if (in->is_nonfinite) {
         struct syn_packet_content content;
         if (syn_packet_decode(&in->about, in->packet, in->packet_bytes, merge->setup.group->rank,
                               &merge->other, &content) == SYN_OK)
-            syn_outcome_poison(out, content.poison_entry);
+            syn_outcome_mark_nonfinite(out, content.nonfinite_entry);
     }
 }
 
@@ -140,7 +140,7 @@ static void merge_other(struct syn_merge *merge, bool is_lowest)
     /* Two finite values may add up to infinity. */
     size_t bad = syn_first_not_finite(merge->current.value, merge->current.count);
     if (bad < merge->current.count)
-        syn_outcome_poison(merge->out, merge->current.index[bad]);
+        syn_outcome_mark_nonfinite(merge->out, merge->current.index[bad]);
 }
 
 static enum syn_status decode_other(struct syn_merge *merge, size_t peer, size_t bytes)
@@ -148,8 +148,8 @@ static enum syn_status decode_other(struct syn_merge *merge, size_t peer, size_t
     struct syn_packet_content content;
     SYN_TRY(
         syn_packet_decode(&merge->in->about, merge->coming, bytes, peer, &merge->other, &content));
-    if (content.is_poison)
-        syn_outcome_poison(merge->out, content.poison_entry);
+    if (content.is_nonfinite)
+        syn_outcome_mark_nonfinite(merge->out, content.nonfinite_entry);
     return SYN_OK;
 }
 
@@ -206,8 +206,8 @@ void syn_merge_encode(struct syn_merge *merge, bool is_lowest)
 {
     const struct syn_packet_about *about = &merge->in->about;
     const struct syn_exchange_setup *setup = &merge->setup;
-    if (merge->out->is_poisoned) {
-        merge->going_bytes = syn_packet_poison(about, merge->out->poison_entry, merge->going);
+    if (merge->out->is_nonfinite) {
+        merge->going_bytes = syn_packet_nonfinite(about, merge->out->nonfinite_entry, merge->going);
         return;
     }
     syn_list_copy(&merge->sum, &merge->current); /* as it was before rounding */

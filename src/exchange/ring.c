@@ -186,13 +186,13 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 {
     struct syn_ring *ring = state;
     size_t size = in->about.size;
-    out->is_poisoned = false;
+    out->is_nonfinite = false;
     SYN_TRY(syn_ring_reduce(ring, in->dense, out->dense, out->dense_dropped, size));
     SYN_TRY(syn_ring_tell(ring, out->dense, out->dense_dropped, size));
     /* NaN and infinity spread through sums by themselves; everybody finds the same ones. */
     size_t bad = syn_first_not_finite(out->dense, size);
     if (bad < size)
-        syn_outcome_poison(out, (uint32_t)bad);
+        syn_outcome_mark_nonfinite(out, (uint32_t)bad);
     return SYN_OK;
 }
 

@@ -236,7 +236,7 @@ static void cut(struct split *split, const struct syn_contribution *in)
     size_t workers = split->setup.group->workers;
     for (size_t i = 0; i < workers; i++)
         split->pieces[i].count = 0;
-    for (size_t i = 0; i < in->list.count && !in->is_poisoned; i++) {
+    for (size_t i = 0; i < in->list.count && !in->is_nonfinite; i++) {
         struct syn_owned place = syn_owner_of(in->list.index[i], workers);
         append(&split->pieces[place.owner], place.local, in->list.value[i]);
     }
@@ -247,9 +247,9 @@ static size_t encode_piece(struct split *split, const struct syn_contribution *i
 {
     struct syn_packet_about about = about_pieces(split, in);
     uint8_t *bytes = split->going + owner * split->piece_room;
-    struct syn_owned bad = syn_owner_of(in->poison_entry, split->setup.group->workers);
-    if (in->is_poisoned && bad.owner == owner)
-        return syn_packet_poison(&about, bad.local, bytes);
+    struct syn_owned bad = syn_owner_of(in->nonfinite_entry, split->setup.group->workers);
+    if (in->is_nonfinite && bad.owner == owner)
+        return syn_packet_nonfinite(&about, bad.local, bytes);
     return encode(split, &about, split->setup.values, in->scale, owner, &split->pieces[owner],
                   bytes, &out->dropped);
 }
@@ -341,9 +341,9 @@ static enum syn_status note_bad(const struct split *split, const struct syn_cont
 {
     uint64_t entry = syn_owned_entry(owner, local, split->setup.group->workers);
     if (entry >= in->about.size)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: poison at entry %llu of %u", sender,
-                        (unsigned long long)entry, in->about.size);
-    syn_outcome_poison(out, (uint32_t)entry);
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: non-finite mark at entry %llu of %u",
+                        sender, (unsigned long long)entry, in->about.size);
+    syn_outcome_mark_nonfinite(out, (uint32_t)entry);
     return SYN_OK;
 }
 
@@ -360,8 +360,8 @@ static enum syn_status add_pieces(struct split *split, const struct syn_contribu
         size_t count = is_own ? own_bytes : split->requests[peer].count;
         struct syn_packet_content content;
         status = syn_packet_decode(&about, bytes, count, peer, &split->came, &content);
-        if (status == SYN_OK && content.is_poison)
-            status = note_bad(split, in, group->rank, content.poison_entry, peer, out);
+        if (status == SYN_OK && content.is_nonfinite)
+            status = note_bad(split, in, group->rank, content.nonfinite_entry, peer, out);
         if (status == SYN_OK)
             status = check_entries(split, in, &split->came, group->rank, peer);
         if (status == SYN_OK)
@@ -379,13 +379,13 @@ static size_t keep_largest(struct split *split, const struct syn_contribution *i
     struct syn_packet_about about = about_kept(split, in, rank);
     size_t bad = syn_first_not_finite(split->sum.value, split->sum.count);
     if (bad < split->sum.count)
-        syn_outcome_poison(out, (uint32_t)syn_owned_entry(rank, split->sum.index[bad],
-                                                          split->setup.group->workers));
-    if (out->is_poisoned) {
+        syn_outcome_mark_nonfinite(out, (uint32_t)syn_owned_entry(rank, split->sum.index[bad],
+                                                                  split->setup.group->workers));
+    if (out->is_nonfinite) {
         split->kept[rank].count = 0;
-        return syn_packet_poison(&about,
-                                 syn_owner_of(out->poison_entry, split->setup.group->workers).local,
-                                 split->kept_packet);
+        return syn_packet_nonfinite(
+            &about, syn_owner_of(out->nonfinite_entry, split->setup.group->workers).local,
+            split->kept_packet);
     }
     syn_list_keep_largest(&split->sum, about.limit, NULL);
     syn_list_copy(&split->kept[rank], &split->sum);
@@ -415,8 +415,8 @@ static enum syn_status hear_sums(struct split *split, const struct syn_contribut
         SYN_TRY(syn_packet_decode(&about, split->told + owner * split->kept_room,
                                   split->requests[owner].count, owner, &split->kept[owner],
                                   &content));
-        if (content.is_poison)
-            SYN_TRY(note_bad(split, in, owner, content.poison_entry, owner, out));
+        if (content.is_nonfinite)
+            SYN_TRY(note_bad(split, in, owner, content.nonfinite_entry, owner, out));
         SYN_TRY(check_entries(split, in, &split->kept[owner], owner, owner));
     }
     return SYN_OK;
@@ -460,7 +460,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 {
     struct split *split = state;
     size_t own_bytes = 0;
-    out->is_poisoned = false;
+    out->is_nonfinite = false;
     out->dropped.count = 0;
     out->merged.count = 0;
     cut(split, in);
@@ -468,7 +468,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     SYN_TRY(add_pieces(split, in, own_bytes, out));
     SYN_TRY(tell_sums(split, keep_largest(split, in, out)));
     SYN_TRY(hear_sums(split, in, out));
-    if (out->is_poisoned)
+    if (out->is_nonfinite)
         return SYN_OK;
     take_back_absent(split, out);
     join(split, in->about.size, &out->merged);

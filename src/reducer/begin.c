@@ -55,11 +55,11 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct p
     if (select->remember)
         parcel->remembered = select->remember(bucket->select);
     uint32_t largest = syn_intake_run(intake, reducer->pool, limit, density, &in->list);
-    in->is_poisoned = largest >= SYN_INFINITY_BITS;
+    in->is_nonfinite = largest >= SYN_INFINITY_BITS;
     parcel->threshold = select->threshold(bucket->select);
-    if (in->is_poisoned) {
-        in->poison_entry = first_bad_entry(intake);
-        in->packet_bytes = syn_packet_poison(&in->about, in->poison_entry, parcel->packet);
+    if (in->is_nonfinite) {
+        in->nonfinite_entry = first_bad_entry(intake);
+        in->packet_bytes = syn_packet_nonfinite(&in->about, in->nonfinite_entry, parcel->packet);
         return;
     }
     in->scale = parcel->threshold;

@@ -45,9 +45,9 @@ static enum syn_status judge(struct syn_reducer *reducer, uint64_t number)
     SYN_TRY(wait_for_parcels(reducer, slot));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         const struct syn_outcome *out = &slot->parcels[i].out;
-        if (!out->is_poisoned)
+        if (!out->is_nonfinite)
             continue;
-        size_t entry = reducer->buckets[i].first + out->poison_entry;
+        size_t entry = reducer->buckets[i].first + out->nonfinite_entry;
         size_t tensor = syn_layout_find(reducer->layout, entry);
         struct syn_tensor place = syn_layout_tensor(reducer->layout, tensor);
         return syn_fail(SYN_NONFINITE, "step %llu: gradient not finite in tensor \"%s\", entry %zu",

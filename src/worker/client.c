@@ -287,11 +287,11 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     struct syn_client *client = state;
     bool is_answered = in->is_last && client->notes[client->running].pulls;
     enum syn_status status = SYN_OK;
-    out->is_poisoned = false;
+    out->is_nonfinite = false;
     out->merged.count = 0;
     out->dropped.count = 0;
-    if (in->is_poisoned)
-        return complain(client, in->first + in->poison_entry);
+    if (in->is_nonfinite)
+        return complain(client, in->first + in->nonfinite_entry);
     memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
     for (size_t i = 0; i < client->servers && is_answered && status == SYN_OK; i++)
         status = receive_from(client, i);

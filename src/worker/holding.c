@@ -140,8 +140,8 @@ static enum syn_status add_list(struct syn_holding *holding, size_t worker,
         .sequence = head->step, .bucket = head->bucket, .size = head->count, .limit = head->limit};
     struct syn_packet_content content;
     SYN_TRY(syn_packet_decode(&about, body, head->bytes, worker, list, &content));
-    if (content.is_poison)
-        return complain(holding, head->first + content.poison_entry);
+    if (content.is_nonfinite)
+        return complain(holding, head->first + content.nonfinite_entry);
     float *sum = holding->sum + head->first;
     for (size_t i = 0; i < list->count; i++)
         sum[list->index[i]] += list->value[i];

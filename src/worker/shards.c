@@ -143,15 +143,15 @@ static enum syn_status reduce(struct shards *shards, const float *gradient, size
 /* Whether the sum can be applied. Sums of finite numbers may be infinite, but never NaN: where the
  * owner finds the former it alone knows, and has to fail the group.
  *   bad          of the own gradient, as of reduce()
- *   is_poisoned  all workers know that it cannot, and can go on */
-static enum syn_status check_sum(const struct shards *shards, size_t bad, bool *is_poisoned)
+ *   is_nonfinite  all workers know that it cannot, and can go on */
+static enum syn_status check_sum(const struct shards *shards, size_t bad, bool *is_nonfinite)
 {
     const float *sum = shards->sum + shards->own.first;
     bool has_everyone_a_shard = shards->size >= shards->group->workers;
-    *is_poisoned = has_everyone_a_shard && syn_magnitude(sum[0]) > SYN_INFINITY_BITS;
+    *is_nonfinite = has_everyone_a_shard && syn_magnitude(sum[0]) > SYN_INFINITY_BITS;
     if (bad < shards->size)
         return complain(shards, "gradient", bad);
-    if (*is_poisoned)
+    if (*is_nonfinite)
         return syn_fail(SYN_NONFINITE, "another worker's gradient is not finite");
     bad = syn_first_not_finite(sum, shards->own.count);
     return bad == shards->own.count ? SYN_OK : complain(shards, "sum", shards->own.first + bad);

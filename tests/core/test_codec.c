@@ -433,26 +433,26 @@ static void more_entries_than_the_limit_are_refused(void **state)
     close_bag(&bag);
 }
 
-static void poison_beyond_the_bucket_is_refused(void **state)
+static void a_nonfinite_mark_beyond_the_bucket_is_refused(void **state)
 {
     (void)state;
     struct bag bag = open_bag(300, 300);
     struct syn_packet_content content;
-    size_t bytes = syn_packet_poison(&bag.about, 300, bag.packet);
+    size_t bytes = syn_packet_nonfinite(&bag.about, 300, bag.packet);
     assert_status(SYN_FORMAT, decode(&bag, bytes, &content));
-    assert_false(content.is_poison);
+    assert_false(content.is_nonfinite);
     close_bag(&bag);
 }
 
-static void poison_travels_with_its_entry(void **state)
+static void a_nonfinite_mark_travels_with_its_entry(void **state)
 {
     (void)state;
     struct bag bag = open_bag(300, 300);
     struct syn_packet_content content;
-    size_t bytes = syn_packet_poison(&bag.about, 17, bag.packet);
+    size_t bytes = syn_packet_nonfinite(&bag.about, 17, bag.packet);
     assert_ok(decode(&bag, bytes, &content));
-    assert_true(content.is_poison);
-    assert_int_equal(content.poison_entry, 17);
+    assert_true(content.is_nonfinite);
+    assert_int_equal(content.nonfinite_entry, 17);
     assert_int_equal(bag.decoded.count, 0);
     close_bag(&bag);
 }
@@ -477,8 +477,8 @@ int main(void)
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(a_packet_of_another_step_bucket_or_size_is_refused),
         cmocka_unit_test(more_entries_than_the_limit_are_refused),
-        cmocka_unit_test(poison_beyond_the_bucket_is_refused),
-        cmocka_unit_test(poison_travels_with_its_entry),
+        cmocka_unit_test(a_nonfinite_mark_beyond_the_bucket_is_refused),
+        cmocka_unit_test(a_nonfinite_mark_travels_with_its_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

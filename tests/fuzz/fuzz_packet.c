@@ -99,10 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         seal(packet, count, &about);
     enum syn_status status = syn_packet_decode(&about, packet, count, 3, &list, &content);
     assert(status == SYN_OK || (status == SYN_FORMAT && list.count == 0));
-    if (status == SYN_OK && content.is_poison)
-        assert(list.count == 0 && content.poison_entry < about.size);
+    if (status == SYN_OK && content.is_nonfinite)
+        assert(list.count == 0 && content.nonfinite_entry < about.size);
     check_list(&list, &about);
-    if (status == SYN_OK && !content.is_poison)
+    if (status == SYN_OK && !content.is_nonfinite)
         check_way_back(&about, packet, &content, &list);
     syn_list_close(&list);
     free(packet);

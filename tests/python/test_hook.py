@@ -252,11 +252,11 @@ def gradients_that_are_not_finite_change_nothing(rank, workers):
         attached = syncopate.torch.attach(ddp, "gtopk", density=0.05, nonfinite=mode)
         ddp(gradients_of(rank, 0)).backward()
         ddp.zero_grad()
-        poisoned = gradients_of(rank, 7)
+        nonfinite = gradients_of(rank, 7)
         if rank == workers - 1:
-            poisoned["cube"][1, 2, 3] = float("inf")
+            nonfinite["cube"][1, 2, 3] = float("inf")
         try:
-            ddp(poisoned).backward()
+            ddp(nonfinite).backward()
             assert mode == "nan"
             assert all(parameter.grad.isnan().all() for parameter in ddp.parameters())
         except RuntimeError as error:

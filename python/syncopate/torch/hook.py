@@ -246,7 +246,7 @@ class Attached:
         except NonFiniteError as error:
             self._last_step = "failed"
             self._witness.forget()
-            self._poison(error)
+            self._mark_nonfinite(error)
             return 0.0
         except PeerError as error:
             raise self.group.explain(error) from None
@@ -272,7 +272,7 @@ class Attached:
         return self.reducer.step(route.pieces, self.density.at(self.steps), 1 / scale, factor,
                                  route.places).cost
 
-    def _poison(self, error: NonFiniteError) -> None:
+    def _mark_nonfinite(self, error: NonFiniteError) -> None:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
         and unless that is what was asked for, backward() raises once DDP has put its things away."""
         for taken in self._under_way:

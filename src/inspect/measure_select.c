@@ -86,14 +86,14 @@ static void renew_gradient(struct bench *bench, size_t step)
     }
 }
 
-/* The limit: residual += gradient in place, every magnitude compared with a bar that none is
+/* The limit: residual += gradient in place, every magnitude compared with a cutoff that none is
  * above. */
 static double time_pass(struct bench *bench)
 {
-    struct syn_net net = {.bar = SYN_CATCH_NOTHING};
+    struct syn_scan scan = {.cutoff = SYN_COLLECT_NOTHING};
     int64_t began = syn_clock_ns();
     syn_kernels()->accumulate(bench->in_place, bench->in_place, bench->gradient, 1, bench->size,
-                              false, &net);
+                              false, &scan);
     return (double)(syn_clock_ns() - began) * 1e-6;
 }
 

@@ -1,6 +1,7 @@
-/* Adding the residual and looking for large entries are one loop: the selection casts a net for
- * each block, and the kernel that adds catches what is above its bar while it has it in a register.
- * A second loop, even over blocks that are still in cache, was tried and takes a third more time.
+/* Adding the residual and looking for large entries are one loop: the selection begins a scan for
+ * each block, and the kernel that adds collects what is above its cutoff while it has it in a
+ * register. A second loop, even over blocks that are still in cache, was tried and takes a third
+ * more time.
  *
  * New residuals are written to arrays of their own. For buckets larger than the caches they are
  * written past them, so that each step moves no more bytes than an update in place: read residual,
@@ -52,19 +53,19 @@ static uint32_t take_block(const struct pass *pass, size_t lane, size_t first, s
 {
     const struct syn_intake *intake = pass->intake;
     const struct syn_select_type *select = intake->select_type;
-    struct syn_net net = {.bar = SYN_CATCH_NOTHING};
+    struct syn_scan scan = {.cutoff = SYN_COLLECT_NOTHING};
     float room[SYN_BLOCK];
     const float *gradient = fetch(intake, first, count, room);
     if (!select->is_dense)
-        net = select->cast(intake->select, lane);
-    net.first = (uint32_t)first;
+        scan = select->begin_scan(intake->select, lane);
+    scan.first = (uint32_t)first;
     struct syn_residual before = syn_residual_from(&intake->before, first);
     struct syn_residual after = syn_residual_from(&intake->after, first);
     intake->residual_type->add(pass->kernels, &before, &after, gradient, intake->momentum,
-                               intake->scale, count, intake->size >= LARGE, &net);
+                               intake->scale, count, intake->size >= LARGE, &scan);
     if (!select->is_dense)
-        select->haul(intake->select, lane, &net);
-    return net.largest;
+        select->collect(intake->select, lane, &scan);
+    return scan.largest;
 }
 
 static void take_lane(void *context, size_t lane)

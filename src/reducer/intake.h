@@ -1,4 +1,4 @@
-/* The way of a gradient to a list: residual.add, which catches what the selection's net is cast
+/* The way of a gradient to a list: residual.add, which collects what the selection scans
  * for, block by block, then select.finish. One pass over memory. */
 #ifndef SYN_REDUCER_INTAKE_H
 #define SYN_REDUCER_INTAKE_H

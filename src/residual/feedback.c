@@ -3,10 +3,10 @@
 
 static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
                 const struct syn_residual *after, const float *gradient, float momentum,
-                float scale, size_t count, bool past_caches, struct syn_net *net)
+                float scale, size_t count, bool past_caches, struct syn_scan *scan)
 {
     (void)momentum;
-    kernels->accumulate(after->unsent, before->unsent, gradient, scale, count, past_caches, net);
+    kernels->accumulate(after->unsent, before->unsent, gradient, scale, count, past_caches, scan);
 }
 
 static void keep(const struct syn_residual *residual, const struct syn_list *sent)

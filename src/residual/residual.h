@@ -23,13 +23,13 @@ struct syn_residual_type {
     bool has_velocity;
     bool forgets_sent; /* entries that are sent lose their velocity */
 
-    /* after = before plus scale * gradient, over count entries, and the net over what is unsent
+    /* after = before plus scale * gradient, over count entries, and a scan of what is unsent
      * then.
      *   past_caches  as in kernels.h
      * (optional) Without it nothing is kept, and the gradient itself is what is selected from. */
     void (*add)(const struct syn_kernels *kernels, const struct syn_residual *before,
                 const struct syn_residual *after, const float *gradient, float momentum,
-                float scale, size_t count, bool past_caches, struct syn_net *net);
+                float scale, size_t count, bool past_caches, struct syn_scan *scan);
 
     /* These entries were sent with these values, as the receivers will decode them. (optional) */
     void (*keep)(const struct syn_residual *residual, const struct syn_list *sent);

@@ -1,6 +1,6 @@
-/* Which coordinates go. A selection does not read the sums itself: it casts a net for each block of
- * them, which catches the entries above its bar while they are being computed, and delivers a
- * sorted list at the end. Several lanes may work on ranges of their own at the same time. */
+/* Which coordinates go. A selection does not read the sums itself: it begins a scan for each block
+ * of them, which collects the entries above its cutoff while they are being computed, and delivers
+ * a sorted list at the end. Several lanes may work on ranges of their own at the same time. */
 #ifndef SYN_SELECT_SELECT_H
 #define SYN_SELECT_SELECT_H
 
@@ -33,13 +33,13 @@ struct syn_select_type {
     /* A new pass begins, with at most limit picks, at this density. */
     void (*begin)(void *state, size_t limit, double density);
 
-    /* A net for the lane's next block, of at most SYN_BLOCK entries: its bar, and where the catch
-     * goes. Each lane's blocks come in ascending order, and lower lanes have lower entries. Lanes
-     * may run in parallel. */
-    struct syn_net (*cast)(void *state, size_t lane);
+    /* A scan of the lane's next block, of at most SYN_BLOCK entries: its cutoff, and where the
+     * entries found go. Each lane's blocks come in ascending order, and lower lanes have lower
+     * entries. Lanes may run in parallel. */
+    struct syn_scan (*begin_scan)(void *state, size_t lane);
 
-    /* That block has passed. */
-    void (*haul)(void *state, size_t lane, const struct syn_net *net);
+    /* That block has been scanned: keep what was found. */
+    void (*collect)(void *state, size_t lane, const struct syn_scan *scan);
 
     /* Deliver the picks.
      *   sums    [size], all of them, as they were computed

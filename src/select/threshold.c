@@ -8,7 +8,7 @@
  * n entries that are anywhere below it, a tau that falls by a hundredth sets n/100 free, ten times
  * the usual target. A rule that steers by the last density alone swings between nothing and such
  * floods; tried so, with the fourth root of density / target, it sent ten times the target. Here
- * entries down to 0.95 tau are caught, and tau is found among them, so that a message is never
+ * entries down to 0.95 tau are collected, and tau is found among them, so that a message is never
  * longer than the target says. In the first pass tau is searched in all sums.
  *
  * No more than density_max of the entries go in one message, the lowest ones first; the others wait
@@ -35,7 +35,7 @@ struct threshold {
     size_t limit;
     float tau;      /* of the pass under way or to come */
     float last_tau; /* of the last finished pass */
-    float bar;      /* magnitudes from here on are caught */
+    float cutoff;   /* magnitudes from here on are collected */
     double target;
     float low;
     float high;
@@ -125,28 +125,29 @@ static void begin(void *state, size_t most, double density)
     bool is_known = threshold->tau < NOT_KNOWN;
     threshold->limit = most;
     threshold->target = density;
-    threshold->bar = threshold->tau * (threshold->is_steered && is_known ? FALL_MOST : 1);
+    threshold->cutoff = threshold->tau * (threshold->is_steered && is_known ? FALL_MOST : 1);
     for (size_t i = 0; i < threshold->lane_count; i++)
         threshold->lanes[i].count = 0;
 }
 
-static struct syn_net cast(void *state, size_t lane)
+static struct syn_scan begin_scan(void *state, size_t lane)
 {
     struct threshold *threshold = state;
     struct syn_list *list = &threshold->lanes[lane];
-    uint32_t bar = syn_magnitude(threshold->bar) - 1; /* above this is: at least that */
-    return (struct syn_net){.bar = list->count < threshold->limit ? bar : SYN_CATCH_NOTHING,
-                            .index = list->index + list->count,
-                            .value = list->value + list->count};
+    uint32_t cutoff = syn_magnitude(threshold->cutoff) - 1; /* above this is: at least that */
+    return (struct syn_scan){.cutoff =
+                                 list->count < threshold->limit ? cutoff : SYN_COLLECT_NOTHING,
+                             .index = list->index + list->count,
+                             .value = list->value + list->count};
 }
 
-static void haul(void *state, size_t lane, const struct syn_net *net)
+static void collect(void *state, size_t lane, const struct syn_scan *scan)
 {
     struct threshold *threshold = state;
-    threshold->lanes[lane].count += net->caught;
+    threshold->lanes[lane].count += scan->found;
 }
 
-/* What all lanes caught, the lowest first. */
+/* What all lanes collected, the lowest first. */
 static void gather(const struct threshold *threshold, struct syn_list *picked)
 {
     picked->count = 0;
@@ -169,20 +170,20 @@ static void search_all(struct threshold *threshold, const float *sums, size_t sh
         present += sums[i] != 0;
     if (present == 0)
         return;
-    uint32_t reached = syn_largest(sums, threshold->size, share < present ? share : present).bar;
-    threshold->bar = fmaxf(syn_from_magnitude(reached), LEAST_TAU);
+    uint32_t reached = syn_largest(sums, threshold->size, share < present ? share : present).cutoff;
+    threshold->cutoff = fmaxf(syn_from_magnitude(reached), LEAST_TAU);
     for (size_t i = 0; i < threshold->lane_count; i++)
         threshold->lanes[i].count = 0;
     for (size_t at = 0; at < threshold->size; at += SYN_BLOCK) {
         size_t left = threshold->size - at;
-        struct syn_net net = cast(threshold, 0);
-        net.first = (uint32_t)at;
-        syn_kernels()->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &net);
-        haul(threshold, 0, &net);
+        struct syn_scan scan = begin_scan(threshold, 0);
+        scan.first = (uint32_t)at;
+        syn_kernels()->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &scan);
+        collect(threshold, 0, &scan);
     }
 }
 
-/* Keep the target's share of what was caught. Returns tau. */
+/* Keep the target's share of what was collected. Returns tau. */
 static float keep_target(struct threshold *threshold, const float *sums, struct syn_list *picked)
 {
     size_t share = syn_select_share(threshold->target, threshold->size);
@@ -192,8 +193,8 @@ static float keep_target(struct threshold *threshold, const float *sums, struct 
         gather(threshold, picked);
     }
     if (share == 0 || picked->count < share)
-        return threshold->bar;
-    float tau = syn_from_magnitude(syn_largest(picked->value, picked->count, share).bar);
+        return threshold->cutoff;
+    float tau = syn_from_magnitude(syn_largest(picked->value, picked->count, share).cutoff);
     syn_list_keep_largest(picked, share, NULL);
     return tau;
 }
@@ -233,8 +234,8 @@ const struct syn_select_type syn_select_threshold = {
     .limit = limit,
     .open = open_state,
     .begin = begin,
-    .cast = cast,
-    .haul = haul,
+    .begin_scan = begin_scan,
+    .collect = collect,
     .finish = finish,
     .threshold = last_threshold,
     .remember = remember,

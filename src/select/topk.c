@@ -1,14 +1,14 @@
 /* The k entries of largest magnitude, exactly, in little more than one pass over memory.
  *
- * A lane collects entries above a bar. The bar begins a little below where the k-th largest lay in
- * the step before, because residuals change slowly; whenever the lane's list is full, it is cut
- * down to its k largest and the bar rises to the smallest of them. So a lane always holds the k
- * largest it has seen above its first bar, whatever the data. If in the end all lanes together hold
- * fewer than k, the guess was too high, and one more pass with a bar of zero puts that right.
- * Sorting or selecting among all n would take tens of passes.
+ * A lane collects entries above a cutoff. The cutoff begins a little below where the k-th largest
+ * lay in the step before, because residuals change slowly; whenever the lane's list is full, it is
+ * cut down to its k largest and the cutoff rises to the smallest of them. So a lane always holds
+ * the k largest it has seen above its first cutoff, whatever the data. If in the end all lanes
+ * together hold fewer than k, the guess was too high, and one more pass with a cutoff of zero puts
+ * that right. Sorting or selecting among all n would take tens of passes.
  *
  * Entries come in ascending order, so that of equal magnitudes the smaller index is met first: an
- * entry that only equals the bar is rightly refused. Zeros are never picked. */
+ * entry that only equals the cutoff is rightly refused. Zeros are never picked. */
 #include "select/select.h"
 
 #include <stdlib.h>
@@ -16,13 +16,13 @@
 #include "base/memory.h"
 #include "tensor/kernels.h"
 
-/* How far below the last bar the next guess lies, as a share of it. */
+/* How far below the last cutoff the next guess lies, as a share of it. */
 #define LEAST_MARGIN 0.005F
 #define MOST_MARGIN  0.5F
 
 struct lane {
     struct syn_list list;
-    uint32_t bar;
+    uint32_t cutoff;
 };
 
 struct topk {
@@ -31,7 +31,7 @@ struct topk {
     size_t limit;
     size_t lane_count;
     float margin;
-    uint32_t guess; /* the bar that lanes begin with */
+    uint32_t guess; /* the cutoff that lanes begin with */
     uint32_t least; /* the smallest magnitude picked last */
     struct lane lanes[];
 };
@@ -83,11 +83,11 @@ static void vacate(void *state)
         syn_list_vacate(&topk->lanes[i].list);
 }
 
-static void restart(struct topk *topk, uint32_t bar)
+static void restart(struct topk *topk, uint32_t cutoff)
 {
     for (size_t i = 0; i < topk->lane_count; i++) {
         topk->lanes[i].list.count = 0;
-        topk->lanes[i].bar = bar;
+        topk->lanes[i].cutoff = cutoff;
     }
 }
 
@@ -99,23 +99,24 @@ static void begin(void *state, size_t most, double density)
     restart(topk, topk->guess);
 }
 
-static struct syn_net cast(void *state, size_t lane_number)
+static struct syn_scan begin_scan(void *state, size_t lane_number)
 {
     struct topk *topk = state;
     struct lane *lane = &topk->lanes[lane_number];
     struct syn_list *list = &lane->list;
     if (list->count > 2 * topk->limit || list->count + SYN_BLOCK > list->capacity) {
-        uint32_t bar = syn_list_keep_largest(list, topk->limit, NULL);
-        lane->bar = bar > lane->bar ? bar : lane->bar;
+        uint32_t cutoff = syn_list_keep_largest(list, topk->limit, NULL);
+        lane->cutoff = cutoff > lane->cutoff ? cutoff : lane->cutoff;
     }
-    return (struct syn_net){
-        .bar = lane->bar, .index = list->index + list->count, .value = list->value + list->count};
+    return (struct syn_scan){.cutoff = lane->cutoff,
+                             .index = list->index + list->count,
+                             .value = list->value + list->count};
 }
 
-static void haul(void *state, size_t lane_number, const struct syn_net *net)
+static void collect(void *state, size_t lane_number, const struct syn_scan *scan)
 {
     struct topk *topk = state;
-    topk->lanes[lane_number].list.count += net->caught;
+    topk->lanes[lane_number].list.count += scan->found;
 }
 
 /* All over again with one lane and no guess. */
@@ -124,10 +125,10 @@ static void search_again(struct topk *topk, const float *sums)
     restart(topk, 0);
     for (size_t at = 0; at < topk->size; at += SYN_BLOCK) {
         size_t left = topk->size - at;
-        struct syn_net net = cast(topk, 0);
-        net.first = (uint32_t)at;
-        topk->kernels->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &net);
-        haul(topk, 0, &net);
+        struct syn_scan scan = begin_scan(topk, 0);
+        scan.first = (uint32_t)at;
+        topk->kernels->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &scan);
+        collect(topk, 0, &scan);
     }
 }
 
@@ -191,8 +192,8 @@ const struct syn_select_type syn_select_topk = {
     .limit = limit,
     .open = open_state,
     .begin = begin,
-    .cast = cast,
-    .haul = haul,
+    .begin_scan = begin_scan,
+    .collect = collect,
     .finish = finish,
     .threshold = threshold,
     .vacate = vacate,

@@ -32,36 +32,36 @@ static inline float syn_from_magnitude(uint32_t bits)
     return x;
 }
 
-/* A bar that no magnitude is above. */
-#define SYN_CATCH_NOTHING 0x7fffffffU
+/* A cutoff that no magnitude is above. */
+#define SYN_COLLECT_NOTHING 0x7fffffffU
 
-/* What a pass over entries catches on its way: those of magnitude above the bar, in ascending
- * order. */
-struct syn_net {
-    uint32_t bar;    /* at most SYN_CATCH_NOTHING */
+/* A scan: what a pass over entries collects on its way, which is those of magnitude above the
+ * cutoff, in ascending order. */
+struct syn_scan {
+    uint32_t cutoff; /* at most SYN_COLLECT_NOTHING */
     uint32_t first;  /* the number of the pass's entry 0 */
-    uint32_t *index; /* [caught], with room for all entries of the pass; likewise value */
+    uint32_t *index; /* [found], with room for all entries of the pass; likewise value */
     float *value;
-    size_t caught;    /* so far */
-    uint32_t largest; /* the largest magnitude met so far, caught or not */
+    size_t found;     /* so far */
+    uint32_t largest; /* the largest magnitude so far, collected or not */
 };
 
 struct syn_kernels {
     const char *name;
 
-    /* sum[i] = kept[i] + scale * gradient[i], and the net over the sums. sum may be kept itself.
+    /* sum[i] = kept[i] + scale * gradient[i], and a scan of the sums. sum may be kept itself.
      *   past_caches  sum is too large to stay in the caches: write it past them */
     void (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
-                       size_t count, bool past_caches, struct syn_net *net);
+                       size_t count, bool past_caches, struct syn_scan *scan);
 
     /* velocity_out[i] = momentum * velocity[i] + scale * gradient[i];  sum[i] = kept[i] +
-     * velocity_out[i]. The net is over the sums; its largest magnitude is that of both. */
+     * velocity_out[i]. The scan is of the sums; its largest magnitude is that of both. */
     void (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
                                 const float *velocity, const float *gradient, float momentum,
-                                float scale, size_t count, bool past_caches, struct syn_net *net);
+                                float scale, size_t count, bool past_caches, struct syn_scan *scan);
 
-    /* The net over x. */
-    void (*scan)(const float *x, size_t count, struct syn_net *net);
+    /* A scan of x. */
+    void (*scan)(const float *x, size_t count, struct syn_scan *scan);
 
     /* sum[i] = a[i] + b[i]; returns the largest magnitude among the sums. sum may be a or b. */
     uint32_t (*add)(float *sum, const float *a, const float *b, size_t count);

@@ -26,68 +26,70 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Entries that are tested against the bar with one branch: hits are rare. */
+/* Entries that are tested against the cutoff with one branch: hits are rare. */
 #define VECTORS 4
 #define RUN     (VECTORS * LANES)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The net while a kernel works. */
-struct net_state {
-    __m256i bar;
+/* The scan while a kernel works. */
+struct scan_state {
+    __m256i cutoff;
     __m256i largest;
 };
 
-VECTOR INLINE struct net_state open_net(const struct syn_net *net)
+VECTOR INLINE struct scan_state open_scan(const struct syn_scan *scan)
 {
-    struct net_state state = {_mm256_set1_epi32((int)net->bar),
-                              _mm256_set1_epi32((int)net->largest)};
+    struct scan_state state = {_mm256_set1_epi32((int)scan->cutoff),
+                               _mm256_set1_epi32((int)scan->largest)};
     return state;
 }
 
-/* Out of the way of the loop: some entry of this run is above the bar. */
-VECTOR static __attribute__((noinline)) void haul(struct syn_net *net, size_t first, __m256i bar,
-                                                  const __m256 *x)
+/* Out of the way of the loop: some entry of this run is above the cutoff. */
+VECTOR static __attribute__((noinline)) void collect(struct syn_scan *scan, size_t first,
+                                                     __m256i cutoff, const __m256 *x)
 {
     _Alignas(32) float run[RUN];
     uint32_t hits = 0;
     for (int v = 0; v < VECTORS; v++) {
-        __m256i is_above = _mm256_cmpgt_epi32(magnitudes(x[v]), bar);
+        __m256i is_above = _mm256_cmpgt_epi32(magnitudes(x[v]), cutoff);
         hits |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(is_above)) << (v * LANES);
         _mm256_store_ps(run + v * LANES, x[v]);
     }
     for (; hits; hits &= hits - 1) {
         uint32_t at = (uint32_t)__builtin_ctz(hits);
-        net->index[net->caught] = net->first + (uint32_t)first + at;
-        net->value[net->caught++] = run[at];
+        scan->index[scan->found] = scan->first + (uint32_t)first + at;
+        scan->value[scan->found++] = run[at];
     }
 }
 
-/* A run of entries from `first` on meets the net. */
-VECTOR INLINE void meet(struct syn_net *net, struct net_state *state, size_t first, const __m256 *x)
+/* A run of entries from `first` on is compared with the cutoff. */
+VECTOR INLINE void compare(struct syn_scan *scan, struct scan_state *state, size_t first,
+                           const __m256 *x)
 {
     __m256i peak = magnitudes(x[0]);
     for (int v = 1; v < VECTORS; v++)
         peak = _mm256_max_epi32(peak, magnitudes(x[v]));
     state->largest = _mm256_max_epi32(state->largest, peak);
-    __m256i is_above = _mm256_cmpgt_epi32(peak, state->bar);
+    __m256i is_above = _mm256_cmpgt_epi32(peak, state->cutoff);
     if (!_mm256_testz_si256(is_above, is_above))
-        haul(net, first, state->bar, x);
+        collect(scan, first, state->cutoff, x);
 }
 
 /* The rest of a pass, from entry i on, is the reference's. */
-VECTOR INLINE struct syn_net rest_of(struct syn_net *net, const struct net_state *state, size_t i)
+VECTOR INLINE struct syn_scan rest_of(struct syn_scan *scan, const struct scan_state *state,
+                                      size_t i)
 {
-    struct syn_net rest = *net;
+    struct syn_scan rest = *scan;
     rest.first += (uint32_t)i;
     rest.largest = largest_lane(state->largest);
     return rest;
 }
 
-static void take_rest(struct syn_net *net, const struct syn_net *rest)
+static void take_rest(struct syn_scan *scan, const struct syn_scan *rest)
 {
-    net->caught = rest->caught;
-    net->largest = rest->largest;
+    scan->found = rest->found;
+    scan->largest = rest->largest;
 }
 
 /* Past the caches only whole aligned vectors can be written. No fence follows: this thread sees
@@ -103,10 +105,10 @@ VECTOR INLINE void put(float *to, __m256 x, bool streams)
 
 /* Compiled for both values of streams, which is constant in each; likewise below. */
 VECTOR INLINE void accumulate_as(float *sum, const float *kept, const float *gradient, float scale,
-                                 size_t count, bool streams, struct syn_net *net)
+                                 size_t count, bool streams, struct syn_scan *scan)
 {
     __m256 s = _mm256_set1_ps(scale);
-    struct net_state state = open_net(net);
+    struct scan_state state = open_scan(scan);
     size_t i = 0;
     for (; i + RUN <= count; i += RUN) {
         __m256 a[VECTORS];
@@ -116,12 +118,12 @@ VECTOR INLINE void accumulate_as(float *sum, const float *kept, const float *gra
             a[v] = _mm256_add_ps(_mm256_loadu_ps(kept + j), g);
             put(sum + j, a[v], streams);
         }
-        meet(net, &state, i, a);
+        compare(scan, &state, i, a);
     }
-    struct syn_net rest = rest_of(net, &state, i);
+    struct syn_scan rest = rest_of(scan, &state, i);
     syn_kernels_portable.accumulate(sum + i, kept + i, gradient + i, scale, count - i, false,
                                     &rest);
-    take_rest(net, &rest);
+    take_rest(scan, &rest);
 }
 
 static bool can_stream(const float *to)
@@ -130,22 +132,22 @@ static bool can_stream(const float *to)
 }
 
 VECTOR static void accumulate(float *sum, const float *kept, const float *gradient, float scale,
-                              size_t count, bool past_caches, struct syn_net *net)
+                              size_t count, bool past_caches, struct syn_scan *scan)
 {
     if (past_caches && can_stream(sum))
-        accumulate_as(sum, kept, gradient, scale, count, true, net);
+        accumulate_as(sum, kept, gradient, scale, count, true, scan);
     else
-        accumulate_as(sum, kept, gradient, scale, count, false, net);
+        accumulate_as(sum, kept, gradient, scale, count, false, scan);
 }
 
 VECTOR INLINE void accumulate_velocity_as(float *sum, float *velocity_out, const float *kept,
                                           const float *velocity, const float *gradient,
                                           float momentum, float scale, size_t count, bool streams,
-                                          struct syn_net *net)
+                                          struct syn_scan *scan)
 {
     __m256 s = _mm256_set1_ps(scale);
     __m256 m = _mm256_set1_ps(momentum);
-    struct net_state state = open_net(net);
+    struct scan_state state = open_scan(scan);
     size_t i = 0;
     for (; i + RUN <= count; i += RUN) {
         __m256 a[VECTORS];
@@ -158,41 +160,41 @@ VECTOR INLINE void accumulate_velocity_as(float *sum, float *velocity_out, const
             put(velocity_out + j, u, streams);
             put(sum + j, a[v], streams);
         }
-        meet(net, &state, i, a);
+        compare(scan, &state, i, a);
     }
-    struct syn_net rest = rest_of(net, &state, i);
+    struct syn_scan rest = rest_of(scan, &state, i);
     syn_kernels_portable.accumulate_velocity(sum + i, velocity_out + i, kept + i, velocity + i,
                                              gradient + i, momentum, scale, count - i, false,
                                              &rest);
-    take_rest(net, &rest);
+    take_rest(scan, &rest);
 }
 
 VECTOR static void accumulate_velocity(float *sum, float *velocity_out, const float *kept,
                                        const float *velocity, const float *gradient, float momentum,
                                        float scale, size_t count, bool past_caches,
-                                       struct syn_net *net)
+                                       struct syn_scan *scan)
 {
     if (past_caches && can_stream(sum) && can_stream(velocity_out))
         accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
-                               true, net);
+                               true, scan);
     else
         accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
-                               false, net);
+                               false, scan);
 }
 
-VECTOR static void scan(const float *x, size_t count, struct syn_net *net)
+VECTOR static void scan_entries(const float *x, size_t count, struct syn_scan *scan)
 {
-    struct net_state state = open_net(net);
+    struct scan_state state = open_scan(scan);
     size_t i = 0;
     for (; i + RUN <= count; i += RUN) {
         __m256 run[VECTORS];
         for (int v = 0; v < VECTORS; v++)
             run[v] = _mm256_loadu_ps(x + i + (size_t)v * LANES);
-        meet(net, &state, i, run);
+        compare(scan, &state, i, run);
     }
-    struct syn_net rest = rest_of(net, &state, i);
+    struct syn_scan rest = rest_of(scan, &state, i);
     syn_kernels_portable.scan(x + i, count - i, &rest);
-    take_rest(net, &rest);
+    take_rest(scan, &rest);
 }
 
 VECTOR static uint32_t add(float *sum, const float *a, const float *b, size_t count)
@@ -238,7 +240,7 @@ const struct syn_kernels syn_kernels_avx2 = {
     .name = "avx2",
     .accumulate = accumulate,
     .accumulate_velocity = accumulate_velocity,
-    .scan = scan,
+    .scan = scan_entries,
     .add = add,
     .to_half = to_half,
     .from_half = from_half,

@@ -7,44 +7,44 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Entry i of the pass meets the net. */
-static void meet(struct syn_net *net, size_t i, float x)
+/* Entry i of the pass is compared with the cutoff. */
+static void compare(struct syn_scan *scan, size_t i, float x)
 {
     uint32_t magnitude = syn_magnitude(x);
-    net->largest = larger(net->largest, magnitude);
-    if (magnitude > net->bar) {
-        net->index[net->caught] = net->first + (uint32_t)i;
-        net->value[net->caught++] = x;
+    scan->largest = larger(scan->largest, magnitude);
+    if (magnitude > scan->cutoff) {
+        scan->index[scan->found] = scan->first + (uint32_t)i;
+        scan->value[scan->found++] = x;
     }
 }
 
 static void accumulate(float *sum, const float *kept, const float *gradient, float scale,
-                       size_t count, bool past_caches, struct syn_net *net)
+                       size_t count, bool past_caches, struct syn_scan *scan)
 {
     (void)past_caches;
     for (size_t i = 0; i < count; i++) {
         sum[i] = kept[i] + scale * gradient[i];
-        meet(net, i, sum[i]);
+        compare(scan, i, sum[i]);
     }
 }
 
 static void accumulate_velocity(float *sum, float *velocity_out, const float *kept,
                                 const float *velocity, const float *gradient, float momentum,
-                                float scale, size_t count, bool past_caches, struct syn_net *net)
+                                float scale, size_t count, bool past_caches, struct syn_scan *scan)
 {
     (void)past_caches;
     for (size_t i = 0; i < count; i++) {
         velocity_out[i] = momentum * velocity[i] + scale * gradient[i];
         sum[i] = kept[i] + velocity_out[i];
-        net->largest = larger(net->largest, syn_magnitude(velocity_out[i]));
-        meet(net, i, sum[i]);
+        scan->largest = larger(scan->largest, syn_magnitude(velocity_out[i]));
+        compare(scan, i, sum[i]);
     }
 }
 
-static void scan(const float *x, size_t count, struct syn_net *net)
+static void scan_entries(const float *x, size_t count, struct syn_scan *scan)
 {
     for (size_t i = 0; i < count; i++)
-        meet(net, i, x[i]);
+        compare(scan, i, x[i]);
 }
 
 static uint32_t add(float *sum, const float *a, const float *b, size_t count)
@@ -129,7 +129,7 @@ const struct syn_kernels syn_kernels_portable = {
     .name = "portable",
     .accumulate = accumulate,
     .accumulate_velocity = accumulate_velocity,
-    .scan = scan,
+    .scan = scan_entries,
     .add = add,
     .to_half = to_half,
     .from_half = from_half,

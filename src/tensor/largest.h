@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What decides whether an entry is among the k largest: magnitudes above bar are; of those equal to
- * bar, the first `ties` are. */
+/* What decides whether an entry is among the k largest: magnitudes above cutoff are; of those equal
+ * to cutoff, the first `ties` are. */
 struct syn_cut {
-    uint32_t bar; /* bits of a magnitude, see kernels.h */
+    uint32_t cutoff; /* bits of a magnitude, see kernels.h */
     size_t ties;
 };
 

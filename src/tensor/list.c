@@ -95,8 +95,8 @@ uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_li
     size_t lost = 0;
     for (size_t i = 0; i < list->count; i++) {
         uint32_t magnitude = syn_magnitude(list->value[i]);
-        bool stays = magnitude > cut.bar || (magnitude == cut.bar && cut.ties > 0);
-        cut.ties -= magnitude == cut.bar && stays;
+        bool stays = magnitude > cut.cutoff || (magnitude == cut.cutoff && cut.ties > 0);
+        cut.ties -= magnitude == cut.cutoff && stays;
         if (stays) {
             list->index[kept] = list->index[i];
             list->value[kept++] = list->value[i];
@@ -108,5 +108,5 @@ uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_li
     list->count = kept;
     if (dropped)
         dropped->count = lost;
-    return cut.bar;
+    return cut.cutoff;
 }

@@ -39,25 +39,25 @@ struct result {
     uint32_t index[MOST];
     uint16_t half[MOST];
     float whole[MOST];
-    size_t caught;
+    size_t found;
     uint32_t largest;
 };
 
 static void run_all(const struct syn_kernels *kernels, const struct data *data, size_t offset,
-                    size_t count, uint32_t bar, bool streams, struct result *out)
+                    size_t count, uint32_t cutoff, bool streams, struct result *out)
 {
     memset(out, 0, sizeof *out);
     const float *a = data->a + offset;
     const float *b = data->b + offset;
-    struct syn_net net = {.bar = bar, .first = 7, .index = out->index, .value = out->value};
-    kernels->accumulate(out->sum + offset, a, b, 0.3F, count, streams, &net);
-    net.caught = 0;
+    struct syn_scan scan = {.cutoff = cutoff, .first = 7, .index = out->index, .value = out->value};
+    kernels->accumulate(out->sum + offset, a, b, 0.3F, count, streams, &scan);
+    scan.found = 0;
     kernels->accumulate_velocity(out->sum + offset, out->velocity + offset, a, b, data->c + offset,
-                                 0.9F, 1.7F, count, streams, &net);
-    net.caught = 0;
-    kernels->scan(a, count, &net);
-    out->caught = net.caught;
-    out->largest = net.largest;
+                                 0.9F, 1.7F, count, streams, &scan);
+    scan.found = 0;
+    kernels->scan(a, count, &scan);
+    out->found = scan.found;
+    out->largest = scan.largest;
     kernels->add(out->sum + offset, out->sum + offset, b, count);
     kernels->to_half(out->half, a, count);
     kernels->from_half(out->whole, out->half, count);
@@ -70,7 +70,7 @@ static void vector_and_portable_kernels_give_the_same_bits(void **state)
     if (!vector)
         skip();
     static const size_t counts[] = {0, 1, 7, 8, 31, 32, 33, 63, 64, 100, 1024, MOST};
-    static const uint32_t bars[] = {0, 0x3f800000U, SYN_INFINITY_BITS - 1, SYN_CATCH_NOTHING};
+    static const uint32_t cutoffs[] = {0, 0x3f800000U, SYN_INFINITY_BITS - 1, SYN_COLLECT_NOTHING};
     struct data *data = calloc(1, sizeof *data);
     struct result *one = calloc(1, sizeof *one);
     struct result *two = calloc(1, sizeof *two);
@@ -78,9 +78,9 @@ static void vector_and_portable_kernels_give_the_same_bits(void **state)
         fill(data, seed, seed % 2 == 1);
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             size_t offset = seed % 3;
-            uint32_t bar = bars[(seed + i) % 4];
-            run_all(vector, data, offset, counts[i], bar, i % 2 == 0, one);
-            run_all(&syn_kernels_portable, data, offset, counts[i], bar, false, two);
+            uint32_t cutoff = cutoffs[(seed + i) % 4];
+            run_all(vector, data, offset, counts[i], cutoff, i % 2 == 0, one);
+            run_all(&syn_kernels_portable, data, offset, counts[i], cutoff, false, two);
             assert_memory_equal(one, two, sizeof *one);
         }
     }

@@ -1,5 +1,5 @@
 /* Selection: topk is the set that sorting gives, whatever the data, the guess and the number of
- * lanes; thresholds catch what reaches them and steer the density. */
+ * lanes; thresholds collect what reaches them and steer the density. */
 #include "check.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Small things that workers tell each other now and then: everyone's bytes go once around the ring.
+/* Small things that workers send each other now and then: everyone's bytes go once around the ring.
  * Rare and small, so that the simplest way will do. */
 #include "exchange/exchange.h"
 
@@ -15,7 +15,7 @@ enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void 
         SYN_TRY(syn_exchange_swap(group, right, bytes + go * count, count, left,
                                   bytes + come * count, count, &came));
         if (came != count)
-            return syn_fail(SYN_FORMAT, "worker %zu told %zu bytes; expected %zu", left, came,
+            return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes; expected %zu", left, came,
                             count);
     }
     return SYN_OK;

@@ -57,7 +57,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 }
 
 const struct syn_exchange_type syn_exchange_gtopk_tree = {
-    .part = {"gtopk-tree", "lists merged up a tree to worker 0, the result told down again"},
+    .part = {"gtopk-tree", "lists merged up a tree to worker 0, the result sent down again"},
     .merges_on_the_way = true,
     .theory = syn_merge_theory,
     .merged_most = merged_most,

@@ -1,7 +1,7 @@
 /* Dense all-reduce on a ring: reduce-scatter, then all-gather, 2(P-1)/P of the array each way per
  * worker, which is the least there can be. The array is cut into P chunks; chunk c travels the ring
- * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to be told to
- * everybody, so that all have the bits of its owner.
+ * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to
+ * reach everybody, so that all have the bits of its owner.
  *
  * The gradient is never copied: the first hop sends from it, and each sum is written straight to
  * the result.
@@ -139,8 +139,8 @@ enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *o
     return SYN_OK;
 }
 
-/* Step s: tell chunk rank + 1 - s, hear chunk rank - s. */
-enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped, size_t size)
+/* Step s: send chunk rank + 1 - s, receive chunk rank - s. */
+enum syn_status syn_ring_allgather(struct syn_ring *ring, float *data, float *dropped, size_t size)
 {
     size_t rank = ring->group->rank;
     size_t workers = ring->group->workers;
@@ -159,9 +159,9 @@ enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped
             SYN_TRY(swap(ring, ring->going, ring->values->measure(go.count), ring->coming,
                          ring->values->measure(come.count)));
             decode_chunk(ring, ring->coming, come.count, data + come.first);
-            void *heard = ring->coming; /* travels on as it came */
+            void *received = ring->coming; /* travels on as it came */
             ring->coming = ring->going;
-            ring->going = heard;
+            ring->going = received;
         }
     }
     return SYN_OK;
@@ -188,7 +188,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     size_t size = in->about.size;
     out->is_nonfinite = false;
     SYN_TRY(syn_ring_reduce(ring, in->dense, out->dense, out->dense_dropped, size));
-    SYN_TRY(syn_ring_tell(ring, out->dense, out->dense_dropped, size));
+    SYN_TRY(syn_ring_allgather(ring, out->dense, out->dense_dropped, size));
     /* NaN and infinity spread through sums by themselves; everybody finds the same ones. */
     size_t bad = syn_first_not_finite(out->dense, size);
     if (bad < size)

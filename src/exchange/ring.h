@@ -33,6 +33,6 @@ enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *o
 
 /* All-gather: afterwards data is, on every worker, made of everyone's own chunks.
  *   dropped  as above, for the own chunk */
-enum syn_status syn_ring_tell(struct syn_ring *ring, float *data, float *dropped, size_t size);
+enum syn_status syn_ring_allgather(struct syn_ring *ring, float *data, float *dropped, size_t size);
 
 #endif

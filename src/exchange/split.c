@@ -7,7 +7,7 @@
  * for everyone who sent it, and one whose sum was not kept goes back to exactly those who sent it.
  * What rounding takes from a piece goes back to its worker, what it takes from a sum to the owner.
  *
- * A contribution that is not finite is told to the owner of its first such entry, who tells
+ * A contribution that is not finite is sent to the owner of its first such entry, who sends it to
  * everybody. */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ struct split {
     uint8_t *going;               /* [workers][piece_room] */
     uint8_t *coming;              /* [workers][piece_room] */
     uint8_t *kept_packet;         /* [kept_room] this owner's sums */
-    uint8_t *told;                /* [workers][kept_room] everybody's */
+    uint8_t *gathered;            /* [workers][kept_room] everybody's */
     struct syn_request *requests; /* [2 * workers]: receives, then sends */
     struct syn_list *pieces;      /* [workers] of this worker's list, in the owners' numbers */
     struct syn_list *kept;        /* [workers] what each owner kept */
@@ -111,7 +111,7 @@ static void close_state(void *state)
     free(split->going);
     free(split->coming);
     free(split->kept_packet);
-    free(split->told);
+    free(split->gathered);
     free(split->requests);
     free(split->dense);
     free(split->touched);
@@ -132,7 +132,7 @@ static void vacate(void *state)
     syn_list_vacate(&split->before);
     syn_vacate(split->going, workers, split->piece_room);
     syn_vacate(split->coming, workers, split->piece_room);
-    syn_vacate(split->told, workers, split->kept_room);
+    syn_vacate(split->gathered, workers, split->kept_room);
     syn_vacate(split->kept_packet, 1, split->kept_room);
 }
 
@@ -171,7 +171,7 @@ static enum syn_status allocate(struct split *split)
     split->kept_room = aligned(syn_packet_bound(split->sums, setup->indices, kept, owned));
     SYN_TRY(syn_reserve(workers, split->piece_room, &split->going));
     SYN_TRY(syn_reserve(workers, split->piece_room, &split->coming));
-    SYN_TRY(syn_reserve(workers, split->kept_room, &split->told));
+    SYN_TRY(syn_reserve(workers, split->kept_room, &split->gathered));
     SYN_TRY(syn_reserve(1, split->kept_room, &split->kept_packet));
     SYN_TRY(syn_allocate(2 * workers, sizeof *split->requests, &split->requests));
     return allocate_lists(split, pieces, kept);
@@ -334,7 +334,7 @@ static enum syn_status check_entries(const struct split *split, const struct syn
     return SYN_OK;
 }
 
-/* What an owner says or is told is not finite. */
+/* A non-finite mark that an owner sent, or was sent. */
 static enum syn_status note_bad(const struct split *split, const struct syn_contribution *in,
                                 size_t owner, uint32_t local, size_t sender,
                                 struct syn_outcome *out)
@@ -394,17 +394,17 @@ static size_t keep_largest(struct split *split, const struct syn_contribution *i
 }
 
 /* Second message: every owner's sums to everybody. */
-static enum syn_status tell_sums(struct split *split, size_t bytes)
+static enum syn_status allgather_sums(struct split *split, size_t bytes)
 {
     const struct syn_group *group = split->setup.group;
-    enum syn_status status = receive_all(split, split->told, split->kept_room);
+    enum syn_status status = receive_all(split, split->gathered, split->kept_room);
     for (size_t i = 1; i < group->workers && status == SYN_OK; i++)
         status = send(split, (group->rank + i) % group->workers, split->kept_packet, bytes);
     return finish(split, status);
 }
 
-static enum syn_status hear_sums(struct split *split, const struct syn_contribution *in,
-                                 struct syn_outcome *out)
+static enum syn_status decode_sums(struct split *split, const struct syn_contribution *in,
+                                   struct syn_outcome *out)
 {
     const struct syn_group *group = split->setup.group;
     for (size_t owner = 0; owner < group->workers; owner++) {
@@ -412,7 +412,7 @@ static enum syn_status hear_sums(struct split *split, const struct syn_contribut
             continue;
         struct syn_packet_about about = about_kept(split, in, owner);
         struct syn_packet_content content;
-        SYN_TRY(syn_packet_decode(&about, split->told + owner * split->kept_room,
+        SYN_TRY(syn_packet_decode(&about, split->gathered + owner * split->kept_room,
                                   split->requests[owner].count, owner, &split->kept[owner],
                                   &content));
         if (content.is_nonfinite)
@@ -466,8 +466,8 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     cut(split, in);
     SYN_TRY(send_pieces(split, in, out, &own_bytes));
     SYN_TRY(add_pieces(split, in, own_bytes, out));
-    SYN_TRY(tell_sums(split, keep_largest(split, in, out)));
-    SYN_TRY(hear_sums(split, in, out));
+    SYN_TRY(allgather_sums(split, keep_largest(split, in, out)));
+    SYN_TRY(decode_sums(split, in, out));
     if (out->is_nonfinite)
         return SYN_OK;
     take_back_absent(split, out);

@@ -46,6 +46,6 @@ static bool next_round(const struct syn_talk *talk, size_t member, size_t number
 }
 
 const struct syn_pattern_type syn_pattern_gtopk_tree = {
-    .part = {"gtopk-tree", "lists merged up a tree to worker 0, the result told down again"},
+    .part = {"gtopk-tree", "lists merged up a tree to worker 0, the result sent down again"},
     .round = next_round,
 };

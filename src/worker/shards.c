@@ -183,7 +183,7 @@ static enum syn_status exchange(struct shards *shards, struct push *push)
     if (!push->pulls)
         return SYN_OK;
     memcpy(shards->pulled + own.first, shards->weights + own.first, own.count * sizeof(float));
-    return syn_ring_tell(shards->ring, shards->pulled, NULL, shards->size);
+    return syn_ring_allgather(shards->ring, shards->pulled, NULL, shards->size);
 }
 
 static enum syn_status run_push(struct syn_work *work)
@@ -246,7 +246,7 @@ struct collecting {
 static enum syn_status run_collecting(struct syn_work *work)
 {
     const struct collecting *own = (const struct collecting *)work;
-    return syn_ring_tell(own->shards->ring, own->weights, NULL, own->shards->size);
+    return syn_ring_allgather(own->shards->ring, own->weights, NULL, own->shards->size);
 }
 
 static enum syn_status settle(void *state, float *weights)

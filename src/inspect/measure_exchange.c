@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "exchange/accord.h"
+#include "exchange/consistency.h"
 #include "exchange/exchange.h"
 #include "inspect/median.h"
 #include "inspect/sample.h"
@@ -163,14 +163,15 @@ static enum syn_status measure(struct bench *bench, size_t repeats)
 }
 
 /* See that all workers measure the same. */
-static enum syn_status agree(struct syn_group *group, const struct syn_reducer_options *options,
-                             size_t size, size_t repeats)
+static enum syn_status check_consistency(struct syn_group *group,
+                                         const struct syn_reducer_options *options, size_t size,
+                                         size_t repeats)
 {
-    struct syn_accord accord;
-    syn_accord_begin(&accord);
-    syn_accord_add(&accord, "n %zu\nrepeats %zu\n", size, repeats);
-    syn_accord_add_settings(&accord, &syn_reducer_settings, options);
-    return syn_accord_reach(&accord, group, group->workers);
+    struct syn_consistency own;
+    syn_consistency_begin(&own);
+    syn_consistency_add(&own, "n %zu\nrepeats %zu\n", size, repeats);
+    syn_consistency_add_settings(&own, &syn_reducer_settings, options);
+    return syn_consistency_check(&own, group, group->workers);
 }
 
 enum syn_status syn_measure_exchange(struct syn_group *group,
@@ -192,7 +193,7 @@ enum syn_status syn_measure_exchange(struct syn_group *group,
                   .putback = syn_reducer_putback(&resolved),
                   .keep = options->keep},
     };
-    SYN_TRY(agree(group, &resolved, size, repeats));
+    SYN_TRY(check_consistency(group, &resolved, size, repeats));
     enum syn_status status = open_bench(&bench, options, repeats);
     if (status == SYN_OK)
         status = measure(&bench, repeats);

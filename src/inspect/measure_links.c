@@ -234,7 +234,7 @@ static enum syn_status measure_rested(const struct links *links, size_t bytes, d
 }
 
 /* The largest of everyone's numbers. */
-static enum syn_status agree_on_worst(const struct links *links, double *numbers, size_t count)
+static enum syn_status exchange_worst(const struct links *links, double *numbers, size_t count)
 {
     size_t bytes = count * sizeof *numbers;
     memcpy(links->going, numbers, bytes);
@@ -307,7 +307,7 @@ static enum syn_status measure(struct links *links, size_t bytes, double rest_ms
     SYN_TRY(measure_shifts(links, 1, SHIFTS_MOST, &worst[0], &none));
     SYN_TRY(measure_shifts(links, bytes, shifts, &worst[1], &worst[2]));
     SYN_TRY(measure_rested(links, bytes, rest_ms, &worst[3]));
-    SYN_TRY(agree_on_worst(links, worst, 4));
+    SYN_TRY(exchange_worst(links, worst, 4));
     result->together_latency_ms = worst[0];
     result->together_ms = worst[1];
     result->together_cpu_ms = worst[2];

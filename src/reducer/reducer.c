@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "exchange/accord.h"
+#include "exchange/consistency.h"
 #include "reducer/inside.h"
 
 size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t size)
@@ -143,13 +143,13 @@ static void find_rows(struct syn_reducer *reducer)
 }
 
 /* Compare layout and options with all other workers. */
-static enum syn_status agree(const struct syn_reducer *reducer)
+static enum syn_status check_consistency(const struct syn_reducer *reducer)
 {
-    struct syn_accord accord;
-    syn_accord_begin(&accord);
-    syn_accord_add_layout(&accord, reducer->layout);
-    syn_accord_add_settings(&accord, &syn_reducer_settings, &reducer->options);
-    return syn_accord_reach(&accord, reducer->group, reducer->group->workers);
+    struct syn_consistency own;
+    syn_consistency_begin(&own);
+    syn_consistency_add_layout(&own, reducer->layout);
+    syn_consistency_add_settings(&own, &syn_reducer_settings, &reducer->options);
+    return syn_consistency_check(&own, reducer->group, reducer->group->workers);
 }
 
 static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_layout *layout,
@@ -161,7 +161,7 @@ static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_la
     find_rows(reducer);
     SYN_TRY(syn_layout_copy(layout, &reducer->layout));
     SYN_TRY(open_parts(reducer));
-    SYN_TRY(agree(reducer));
+    SYN_TRY(check_consistency(reducer));
     return syn_comm_open(reducer->group, &reducer->comm);
 }
 

@@ -13,8 +13,10 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
 
 /* Compare layout, resolved options and first weights with all members of the group, servers
  * included. */
-enum syn_status syn_worker_agree(struct syn_group *group, const struct syn_layout *layout,
-                                 const struct syn_worker_options *options, const float *weights);
+enum syn_status syn_worker_check_consistency(struct syn_group *group,
+                                             const struct syn_layout *layout,
+                                             const struct syn_worker_options *options,
+                                             const float *weights);
 
 /* "global", "corrected", "masked", "none". */
 const char *syn_momentum_form_name(size_t i);

@@ -135,7 +135,7 @@ static enum syn_status serve(struct syn_holding *holding, struct syn_group *grou
     double momentum;
     SYN_TRY(check_place(group));
     SYN_TRY(syn_worker_resolve(&options, syn_group_servers(group), &momentum));
-    SYN_TRY(syn_worker_agree(group, layout, &options, weights));
+    SYN_TRY(syn_worker_check_consistency(group, layout, &options, weights));
     SYN_TRY(syn_holding_open(holding, group, layout, &options, weights));
     return syn_schedule_find(options.schedule)->is_async ? syn_server_run_async(holding)
                                                          : syn_server_run_sync(holding);

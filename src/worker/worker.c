@@ -109,7 +109,7 @@ static enum syn_status resolve(struct syn_worker *worker, const struct syn_layou
         return syn_fail(SYN_INVALID, "%s does not train; it calls syn_worker_serve()",
                         syn_group_name(group, group->rank).text);
     SYN_TRY(syn_worker_resolve(&worker->options, syn_group_servers(group), &worker->momentum));
-    return syn_worker_agree(group, layout, &worker->options, weights);
+    return syn_worker_check_consistency(group, layout, &worker->options, weights);
 }
 
 enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout *layout,

@@ -7,7 +7,7 @@
 
 #include <syncopate/settings.h>
 
-#include "exchange/accord.h"
+#include "exchange/consistency.h"
 #include "team.h"
 
 #define LONG_MS 60000
@@ -40,13 +40,13 @@ struct meeting {
 static void meet(struct syn_group *group, size_t rank, void *context)
 {
     struct meeting *meeting = context;
-    struct syn_accord accord;
-    syn_accord_begin(&accord);
+    struct syn_consistency own;
+    syn_consistency_begin(&own);
     if (meeting->version && rank == group->size - 1)
-        accord.length = (size_t)snprintf(accord.text, sizeof accord.text, "%s", meeting->version);
+        own.length = (size_t)snprintf(own.text, sizeof own.text, "%s", meeting->version);
     if (meeting->version) {
-        syn_accord_add_lines(&accord, meeting->lines[rank]);
-        meeting->status[rank] = syn_accord_reach(&accord, group, group->size);
+        syn_consistency_add_lines(&own, meeting->lines[rank]);
+        meeting->status[rank] = syn_consistency_check(&own, group, group->size);
     } else {
         meeting->status[rank] = syn_group_compare(group, meeting->lines[rank]);
     }

@@ -77,7 +77,7 @@ static void silent_server(struct syn_group *group, size_t rank, void *context)
     scenario_layout(crew->tensors, &layout);
     crew->status[rank] = syn_worker_resolve(&options, crew->servers, &momentum);
     if (crew->status[rank] == SYN_OK)
-        crew->status[rank] = syn_worker_agree(group, layout, &options, crew->first);
+        crew->status[rank] = syn_worker_check_consistency(group, layout, &options, crew->first);
     syn_attend_end(group);
     while (atomic_load(&ended) < 4)
         sleep_ms(5);

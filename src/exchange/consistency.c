@@ -1,6 +1,6 @@
 /* Texts swapped by all, each with each; once, at open. Everyone compares everyone's with worker
  * 0's, so that all come to the same end and say the same. */
-#include "exchange/accord.h"
+#include "exchange/consistency.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -19,18 +19,18 @@
 /* For the hash of what does not fit. */
 #define REST_BYTES 32
 
-static void add(struct syn_accord *accord, const char *text, size_t length)
+static void add(struct syn_consistency *own, const char *text, size_t length)
 {
-    bool fits = accord->rest == 0 && length < sizeof accord->text - REST_BYTES - accord->length;
+    bool fits = own->rest == 0 && length < sizeof own->text - REST_BYTES - own->length;
     if (!fits) {
-        accord->rest = syn_hash(accord->rest, text, length);
+        own->rest = syn_hash(own->rest, text, length);
         return;
     }
-    memcpy(accord->text + accord->length, text, length);
-    accord->length += length;
+    memcpy(own->text + own->length, text, length);
+    own->length += length;
 }
 
-void syn_accord_add(struct syn_accord *accord, const char *format, ...)
+void syn_consistency_add(struct syn_consistency *own, const char *format, ...)
 {
     char line[1024];
     va_list arguments;
@@ -38,41 +38,41 @@ void syn_accord_add(struct syn_accord *accord, const char *format, ...)
     int length = syn_text_print_list(line, sizeof line, format, arguments);
     va_end(arguments);
     if (length > 0)
-        add(accord, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+        add(own, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-void syn_accord_add_lines(struct syn_accord *accord, const char *lines)
+void syn_consistency_add_lines(struct syn_consistency *own, const char *lines)
 {
     while (*lines) {
         size_t length = strcspn(lines, "\n");
         length += lines[length] == '\n';
-        add(accord, lines, length);
+        add(own, lines, length);
         lines += length;
     }
 }
 
-void syn_accord_begin(struct syn_accord *accord)
+void syn_consistency_begin(struct syn_consistency *own)
 {
-    memset(accord, 0, sizeof *accord);
-    syn_accord_add(accord, "version %s (protocol %d)\n", syn_version(), PROTOCOL);
+    memset(own, 0, sizeof *own);
+    syn_consistency_add(own, "version %s (protocol %d)\n", syn_version(), PROTOCOL);
 }
 
-void syn_accord_add_layout(struct syn_accord *accord, const struct syn_layout *layout)
+void syn_consistency_add_layout(struct syn_consistency *own, const struct syn_layout *layout)
 {
-    syn_accord_add(accord, "parameters %zu\ntensors %zu\nlayout %016" PRIx64 "\n",
-                   syn_layout_size(layout), syn_layout_count(layout), syn_layout_hash(layout));
+    syn_consistency_add(own, "parameters %zu\ntensors %zu\nlayout %016" PRIx64 "\n",
+                        syn_layout_size(layout), syn_layout_count(layout), syn_layout_hash(layout));
 }
 
-void syn_accord_add_settings(struct syn_accord *accord, const struct syn_settings_table *table,
-                             const void *options)
+void syn_consistency_add_settings(struct syn_consistency *own,
+                                  const struct syn_settings_table *table, const void *options)
 {
-    char lines[SYN_ACCORD_BYTES];
+    char lines[SYN_CONSISTENCY_BYTES];
     syn_settings_lines(table, options, lines, sizeof lines);
-    syn_accord_add_lines(accord, lines);
+    syn_consistency_add_lines(own, lines);
 }
 
 /* Each sends its own part of `all` and receives the others'.
- *   all    [members][SYN_ACCORD_BYTES]
+ *   all    [members][SYN_CONSISTENCY_BYTES]
  *   bytes  of this member's own */
 static enum syn_status swap_texts(struct syn_group *group, size_t members, char *all, size_t bytes,
                                   struct syn_request *requests)
@@ -81,10 +81,10 @@ static enum syn_status swap_texts(struct syn_group *group, size_t members, char 
     for (size_t i = 1; i < members && status == SYN_OK; i++) {
         size_t from = (group->rank + members - i) % members;
         size_t to = (group->rank + i) % members;
-        status = syn_group_receive(group, from, all + from * SYN_ACCORD_BYTES, SYN_ACCORD_BYTES - 1,
-                                   &requests[2 * from]);
+        status = syn_group_receive(group, from, all + from * SYN_CONSISTENCY_BYTES,
+                                   SYN_CONSISTENCY_BYTES - 1, &requests[2 * from]);
         if (status == SYN_OK)
-            status = syn_group_send(group, to, all + group->rank * SYN_ACCORD_BYTES, bytes,
+            status = syn_group_send(group, to, all + group->rank * SYN_CONSISTENCY_BYTES, bytes,
                                     &requests[2 * to + 1]);
     }
     if (status != SYN_OK)
@@ -113,7 +113,7 @@ static size_t count_odd(const char *all, size_t members)
 {
     size_t odd = 0;
     for (size_t m = 1; m < members; m++)
-        odd += strcmp(all, all + m * SYN_ACCORD_BYTES) != 0;
+        odd += strcmp(all, all + m * SYN_CONSISTENCY_BYTES) != 0;
     return odd;
 }
 
@@ -123,10 +123,10 @@ static enum syn_status complain(const struct syn_group *group, const char *all, 
     size_t odd = 1;
     char others[96] = "";
     size_t count = count_odd(all, members);
-    while (strcmp(all, all + odd * SYN_ACCORD_BYTES) == 0)
+    while (strcmp(all, all + odd * SYN_CONSISTENCY_BYTES) == 0)
         odd++;
     const char *first = all;
-    const char *other = all + odd * SYN_ACCORD_BYTES;
+    const char *other = all + odd * SYN_CONSISTENCY_BYTES;
     size_t at = 0;
     while (first[at] == other[at])
         at++;
@@ -151,7 +151,7 @@ static enum syn_status complain(const struct syn_group *group, const char *all, 
                     its.value, syn_group_name(group, odd).text, others);
 }
 
-/* All have all texts, and so come to the same end; nobody needs to be told. */
+/* All have all texts, and so come to the same end; nobody needs to tell the others. */
 static enum syn_status compare(struct syn_group *group, size_t members, const char *all)
 {
     if (count_odd(all, members) == 0)
@@ -161,19 +161,20 @@ static enum syn_status compare(struct syn_group *group, size_t members, const ch
     return group->broken;
 }
 
-enum syn_status syn_accord_reach(struct syn_accord *accord, struct syn_group *group, size_t members)
+enum syn_status syn_consistency_check(struct syn_consistency *own, struct syn_group *group,
+                                      size_t members)
 {
     char *all = NULL;
     struct syn_request *requests = NULL;
-    if (accord->rest)
-        accord->length += (size_t)snprintf(accord->text + accord->length, REST_BYTES,
-                                           "rest %016" PRIx64 "\n", accord->rest);
-    enum syn_status status = syn_allocate(members, SYN_ACCORD_BYTES, &all);
+    if (own->rest)
+        own->length += (size_t)snprintf(own->text + own->length, REST_BYTES,
+                                        "rest %016" PRIx64 "\n", own->rest);
+    enum syn_status status = syn_allocate(members, SYN_CONSISTENCY_BYTES, &all);
     if (status == SYN_OK)
         status = syn_allocate(2 * members, sizeof *requests, &requests);
     if (status == SYN_OK) {
-        memcpy(all + group->rank * SYN_ACCORD_BYTES, accord->text, accord->length);
-        status = swap_texts(group, members, all, accord->length, requests);
+        memcpy(all + group->rank * SYN_CONSISTENCY_BYTES, own->text, own->length);
+        status = swap_texts(group, members, all, own->length, requests);
     }
     if (status == SYN_OK)
         status = compare(group, members, all);
@@ -184,8 +185,8 @@ enum syn_status syn_accord_reach(struct syn_accord *accord, struct syn_group *gr
 
 enum syn_status syn_group_compare(struct syn_group *group, const char *lines)
 {
-    struct syn_accord accord;
-    syn_accord_begin(&accord);
-    syn_accord_add_lines(&accord, lines);
-    return syn_accord_reach(&accord, group, group->size);
+    struct syn_consistency own;
+    syn_consistency_begin(&own);
+    syn_consistency_add_lines(&own, lines);
+    return syn_consistency_check(&own, group, group->size);
 }

@@ -116,9 +116,9 @@ struct syn_packet_claim syn_packet_claims(const uint8_t *bytes, size_t count)
     if (count < SYN_PACKET_HEAD)
         return (struct syn_packet_claim){0};
     memcpy(head.word, bytes, SYN_PACKET_HEAD);
-    bool is_poison = head.word[1] >> 24 != 0;
+    bool is_nonfinite = head.word[1] >> 24 != 0;
     return (struct syn_packet_claim){.bytes = SYN_PACKET_HEAD + (size_t)head.word[8],
-                                     .entries = is_poison ? 0 : head.word[6]};
+                                     .entries = is_nonfinite ? 0 : head.word[6]};
 }
 
 static enum syn_status check_word(const char *what, uint32_t got, uint32_t expected, size_t sender)

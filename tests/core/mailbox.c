@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-struct letter {
-    struct letter *next;
+struct message {
+    struct message *next;
     size_t size;
     unsigned char bytes[];
 };
@@ -38,23 +38,23 @@ static struct errand *errand_of(bool is_receive, size_t peer, void *bytes, size_
 int mailbox_send(void *context, size_t peer, const void *bytes, size_t count, void **handle)
 {
     const struct mailbox_place *place = context;
-    struct letter *letter = malloc(sizeof *letter + count);
-    letter->next = NULL;
-    letter->size = count;
-    memcpy(letter->bytes, bytes, count);
+    struct message *message = malloc(sizeof *message + count);
+    message->next = NULL;
+    message->size = count;
+    memcpy(message->bytes, bytes, count);
     pthread_mutex_lock(&place->mailbox->mutex);
-    struct letter **end = &place->mailbox->boxes[place->rank][peer];
+    struct message **end = &place->mailbox->boxes[place->rank][peer];
     while (*end)
         end = &(*end)->next;
     bool is_refused = place->mailbox->sends_left-- <= 0;
     bool is_lost = place->mailbox->is_cut && place->rank == 0 && peer == 2;
     if (!is_refused && !is_lost)
-        *end = letter;
+        *end = message;
     place->mailbox->posted++;
     pthread_cond_broadcast(&place->mailbox->filled);
     pthread_mutex_unlock(&place->mailbox->mutex);
     if (is_refused || is_lost)
-        free(letter);
+        free(message);
     if (is_refused)
         return 17;
     *handle = errand_of(false, peer, NULL, count);
@@ -78,18 +78,18 @@ int mailbox_test(void *context, void *handle, bool *done)
         return 0;
     }
     pthread_mutex_lock(&place->mailbox->mutex);
-    struct letter **box = &place->mailbox->boxes[errand->peer][place->rank];
-    struct letter *letter = *box;
-    if (letter)
-        *box = letter->next;
+    struct message **box = &place->mailbox->boxes[errand->peer][place->rank];
+    struct message *message = *box;
+    if (message)
+        *box = message->next;
     pthread_mutex_unlock(&place->mailbox->mutex);
-    *done = letter != NULL;
-    if (!letter)
+    *done = message != NULL;
+    if (!message)
         return place->mailbox->dead && errand->peer == place->mailbox->dead ? 5 : 0;
-    int wrong = letter->size == errand->count ? 0 : 1;
+    int wrong = message->size == errand->count ? 0 : 1;
     if (!wrong)
-        memcpy(errand->bytes, letter->bytes, letter->size);
-    free(letter);
+        memcpy(errand->bytes, message->bytes, message->size);
+    free(message);
     free(errand);
     return wrong;
 }
@@ -123,8 +123,8 @@ void mailbox_empty(struct mailbox *mailbox)
     for (size_t from = 0; from < mailbox->workers; from++)
         for (size_t to = 0; to < mailbox->workers; to++)
             while (mailbox->boxes[from][to]) {
-                struct letter *letter = mailbox->boxes[from][to];
-                mailbox->boxes[from][to] = letter->next;
-                free(letter);
+                struct message *message = mailbox->boxes[from][to];
+                mailbox->boxes[from][to] = message->next;
+                free(message);
             }
 }

@@ -10,24 +10,24 @@
 
 #define MAILBOX_MOST 16
 
-struct letter;
+struct message;
 
 struct mailbox {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
-    uint64_t posted; /* letters so far */
+    uint64_t posted; /* messages so far */
     void (*sleep)(void *context, int64_t most_ns);
     size_t workers;
-    struct letter *boxes[MAILBOX_MOST][MAILBOX_MOST]; /* [from][to] */
-    int sends_left;                                   /* then sending fails */
-    size_t dead;                                      /* receiving from it fails; 0: none */
-    bool is_cut;                                      /* what worker 0 sends to worker 2 is lost */
+    struct message *boxes[MAILBOX_MOST][MAILBOX_MOST]; /* [from][to] */
+    int sends_left;                                    /* then sending fails */
+    size_t dead;                                       /* receiving from it fails; 0: none */
+    bool is_cut;                                       /* what worker 0 sends to worker 2 is lost */
 };
 
 struct mailbox_place {
     struct mailbox *mailbox;
     size_t rank;
-    uint64_t seen; /* letters that need no waking */
+    uint64_t seen; /* messages that need no waking */
 };
 
 struct mailbox mailbox_for(size_t workers);

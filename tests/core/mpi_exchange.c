@@ -5,27 +5,27 @@
 #include <stdlib.h>
 
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
-struct play {
+struct run {
     const struct scenario *scenario;
-    struct report reports[TEAM_MOST];
+    struct report reports[WORKERS_MOST];
 };
 
 static void member(struct syn_group *group, size_t rank, void *context)
 {
-    struct play *play = context;
-    scenario_play(play->scenario, group, &play->reports[rank]);
+    struct run *run = context;
+    scenario_run(run->scenario, group, &run->reports[rank]);
 }
 
 /* On threads, in this process. */
 static uint64_t hash_on_threads(const struct scenario *scenario, size_t workers)
 {
-    struct play play = {.scenario = scenario};
-    team_run(workers, 20000, member, &play);
-    uint64_t hash = play.reports[0].hash;
+    struct run run = {.scenario = scenario};
+    run_workers(workers, 20000, member, &run);
+    uint64_t hash = run.reports[0].hash;
     for (size_t i = 0; i < workers; i++)
-        report_free(&play.reports[i]);
+        report_free(&run.reports[i]);
     return hash;
 }
 
@@ -39,7 +39,7 @@ int main(void)
     int failures = 0;
     for (const struct scenario *scenario = all_scenarios; scenario->name; scenario++) {
         struct report report;
-        scenario_play(scenario, group, &report);
+        scenario_run(scenario, group, &report);
         uint64_t threads = hash_on_threads(scenario, syn_group_size(group));
         if (report.status != SYN_OK || report.hash != threads) {
             fprintf(stderr, "rank %zu of %zu, %s: %s\n", syn_group_rank(group),

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "stage.h"
+#include "fixture.h"
 #include "transport/transport.h"
 
 enum { STEPS = 1500, TIMEOUT_MS = 300 };
@@ -73,7 +73,7 @@ int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count)
 struct part {
     pthread_t thread;
     struct syn_group *group;
-    struct stage stage;
+    struct fixture fixture;
     enum syn_status status;
 };
 
@@ -83,13 +83,13 @@ static void *work(void *context)
     size_t rank = syn_group_rank(part->group);
     struct syn_reducer *reducer = NULL;
     struct timespec long_time = {.tv_sec = 3};
-    float gradient[STAGE_SIZE] = {[3] = 1};
-    float sum[STAGE_SIZE];
-    part->status = stage_open(&part->stage, part->group, &reducer);
+    float gradient[FIXTURE_SIZE] = {[3] = 1};
+    float sum[FIXTURE_SIZE];
+    part->status = fixture_open(&part->fixture, part->group, &reducer);
     for (int i = 0; i < STEPS && part->status == SYN_OK; i++) {
         if (i == STEPS / 2 && rank == 1)
             nanosleep(&long_time, NULL);
-        part->status = stage_step(reducer, gradient, NULL, sum);
+        part->status = fixture_step(reducer, gradient, NULL, sum);
     }
     if (part->status != SYN_OK)
         fprintf(stderr, "rank %zu: %s\n", rank, syn_error_text());
@@ -99,7 +99,7 @@ static void *work(void *context)
 
 int main(void)
 {
-    struct part parts[2] = {{.stage = stage_for("ssgd")}, {.stage = stage_for("gtopk")}};
+    struct part parts[2] = {{.fixture = fixture_for("ssgd")}, {.fixture = fixture_for("gtopk")}};
     struct syn_group_options options = {.timeout_ms = 60000};
     for (int i = 0; i < 2; i++) {
         if (syn_group_open_mpi(NULL, &options, &parts[i].group) != SYN_OK) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crew.h"
+#include "cluster.h"
 
 static const struct {
     const char *recipe;
@@ -21,23 +21,23 @@ static const struct {
     {"asgd", {{NULL}}},
 };
 
-static struct crew *crew_for(size_t run, size_t servers)
+static struct cluster *cluster_for(size_t run, size_t servers)
 {
-    struct crew *crew = crew_of(runs[run].recipe, servers);
+    struct cluster *cluster = cluster_of(runs[run].recipe, servers);
     for (size_t i = 0; i < 3 && runs[run].settings[i][0]; i++)
-        if (crew_set(crew, runs[run].settings[i][0], runs[run].settings[i][1]) != SYN_OK)
+        if (cluster_set(cluster, runs[run].settings[i][0], runs[run].settings[i][1]) != SYN_OK)
             fprintf(stderr, "%s\n", syn_error_text());
-    return crew;
+    return cluster;
 }
 
 /* Whether this rank's part of a run went as it must. */
 static int perform(struct syn_group *group, size_t run, size_t members, size_t servers)
 {
     size_t rank = syn_group_rank(group);
-    struct crew *processes = crew_for(run, servers);
-    struct crew *threads = crew_for(run, servers);
-    crew_member(group, rank, processes);
-    team_run(members, 20000, crew_member, threads);
+    struct cluster *processes = cluster_for(run, servers);
+    struct cluster *threads = cluster_for(run, servers);
+    cluster_member(group, rank, processes);
+    run_workers(members, 20000, cluster_member, threads);
     bool is_async = strcmp(runs[run].recipe, "asgd") == 0;
     bool is_same = is_async || (processes->hash[rank] == threads->hash[rank] &&
                                 memcmp(processes->weights[rank], threads->weights[rank],

@@ -1,5 +1,5 @@
 /* Transport over real MPI processes; every rank runs this program.
- *   mpi_transport        each play in turn, on a group of its own
+ *   mpi_transport        each case in turn, on a group of its own
  *   mpi_transport stuck  rank 1 is stopped for good while a large message is on its way to it;
  *                        the others name it and end, which makes the launcher end rank 1 */
 #include <signal.h>
@@ -7,29 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plays.h"
+#include "transport_cases.h"
 
 struct scene {
     const char *name;
-    play *play;
+    transport_case *function;
     uint64_t timeout_ms;
     size_t least_workers;
 };
 
 static const struct scene scenes[] = {
-    {"every pair", play_every_pair, 60000, 1},
-    {"many under way", play_many_under_way, 60000, 1},
-    {"wrong peer", play_wrong_peer, 60000, 1},
-    {"whoever comes", play_whoever_comes, 60000, 1},
-    {"late chain", play_late_chain, 400, 4},
-    {"too large", play_too_large, 60000, 2},
-    {"far too large", play_far_too_large, 60000, 2},
-    {"no room", play_no_room, 60000, 2},
-    {"too large in the end", play_too_large_in_the_end, 60000, 2},
-    {"abandon", play_abandon, 60000, 2},
-    {"silent", play_silent, 300, 2},
-    {"silent among busy", play_silent_among_busy, 300, 3},
-    {"circle", play_circle, 100, 2},
+    {"every pair", case_every_pair, 60000, 1},
+    {"many under way", case_many_under_way, 60000, 1},
+    {"wrong peer", case_wrong_peer, 60000, 1},
+    {"whoever comes", case_whoever_comes, 60000, 1},
+    {"late chain", case_late_chain, 400, 4},
+    {"too large", case_too_large, 60000, 2},
+    {"far too large", case_far_too_large, 60000, 2},
+    {"no room", case_no_room, 60000, 2},
+    {"too large in the end", case_too_large_in_the_end, 60000, 2},
+    {"abandon", case_abandon, 60000, 2},
+    {"silent", case_silent, 300, 2},
+    {"silent among busy", case_silent_among_busy, 300, 3},
+    {"circle", case_circle, 100, 2},
 };
 
 static struct syn_group *join(uint64_t timeout_ms)
@@ -49,7 +49,7 @@ static int perform(const struct scene *scene)
     struct syn_group *group = join(scene->timeout_ms);
     const char *wrong = "";
     if (group->size >= scene->least_workers)
-        wrong = scene->play(group, group->size / 2);
+        wrong = scene->function(group, group->size / 2);
     if (*wrong)
         fprintf(stderr, "%s: %s\n", scene->name, wrong);
     syn_group_close(group);

@@ -228,7 +228,7 @@ static enum syn_status one_step(const struct scenario *scenario, struct syn_redu
     return SYN_OK;
 }
 
-void scenario_play(const struct scenario *scenario, struct syn_group *group, struct report *report)
+void scenario_run(const struct scenario *scenario, struct syn_group *group, struct report *report)
 {
     struct syn_reducer_options options;
     struct syn_layout *layout = NULL;

@@ -1,4 +1,4 @@
-/* A run of the reducer that any worker can play, on threads or under MPI: the same steps on made-up
+/* A run of the reducer for every worker, on threads or under MPI: the same steps on made-up
  * gradients, with an account of what went in, what came out and what is left. */
 #ifndef SYN_TEST_SCENARIO_H
 #define SYN_TEST_SCENARIO_H
@@ -53,8 +53,8 @@ enum syn_status scenario_options(const struct scenario *scenario,
 /* A layout of tensors of these sizes. */
 enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layout);
 
-/* Play it as this worker. Never fails itself: the report tells. */
-void scenario_play(const struct scenario *scenario, struct syn_group *group, struct report *report);
+/* Run it as this worker. Never fails itself: the report says how it went. */
+void scenario_run(const struct scenario *scenario, struct syn_group *group, struct report *report);
 
 void report_free(struct report *report);
 

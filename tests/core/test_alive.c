@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "crew.h"
+#include "cluster.h"
+#include "fixture.h"
 #include "mailbox.h"
-#include "stage.h"
 #include "transport/transport.h"
 
 #define TIMEOUT_MS 100
@@ -28,7 +28,7 @@ static void sleep_ms(long ms)
 enum pause { BEFORE_OPENING, BETWEEN_STEPS, BEFORE_WAITING, PAUSES };
 
 struct run {
-    struct stage stage;
+    struct fixture fixture;
     enum pause pause;
 };
 
@@ -41,18 +41,18 @@ static void pause_if(const struct run *run, enum pause pause, size_t rank)
 static enum syn_status step_with_pauses(const struct run *run, struct syn_reducer *reducer,
                                         size_t rank)
 {
-    float gradient[STAGE_SIZE] = {[3] = 1};
-    float sum[STAGE_SIZE];
+    float gradient[FIXTURE_SIZE] = {[3] = 1};
+    float sum[FIXTURE_SIZE];
     struct syn_ticket ticket;
     struct syn_merged merged;
-    enum syn_status status = stage_step(reducer, gradient, NULL, sum);
+    enum syn_status status = fixture_step(reducer, gradient, NULL, sum);
     pause_if(run, BETWEEN_STEPS, rank);
     if (status == SYN_OK)
         status = syn_reducer_begin(reducer, gradient, NULL, &ticket);
     pause_if(run, BEFORE_WAITING, rank);
     if (status == SYN_OK)
         status = syn_reducer_wait(reducer, ticket, &merged);
-    return status == SYN_OK ? stage_step(reducer, gradient, NULL, sum) : status;
+    return status == SYN_OK ? fixture_step(reducer, gradient, NULL, sum) : status;
 }
 
 static void work(struct syn_group *group, size_t rank, void *context)
@@ -60,26 +60,26 @@ static void work(struct syn_group *group, size_t rank, void *context)
     struct run *run = context;
     struct syn_reducer *reducer = NULL;
     pause_if(run, BEFORE_OPENING, rank);
-    enum syn_status status = stage_open(&run->stage, group, &reducer);
+    enum syn_status status = fixture_open(&run->fixture, group, &reducer);
     if (status == SYN_OK)
         status = step_with_pauses(run, reducer, rank);
-    stage_note(&run->stage, rank, status);
+    fixture_note(&run->fixture, rank, status);
     syn_reducer_close(reducer);
 }
 
 static void assert_all_ended_well(const struct run *run, size_t workers)
 {
     for (size_t i = 0; i < workers; i++)
-        if (run->stage.got[i] != SYN_OK)
-            fail_msg("pause %d, worker %zu: %s", (int)run->pause, i, run->stage.cause[i]);
+        if (run->fixture.got[i] != SYN_OK)
+            fail_msg("pause %d, worker %zu: %s", (int)run->pause, i, run->fixture.cause[i]);
 }
 
 static void a_thread_that_is_busy_for_many_timeouts_is_waited_for(void **state)
 {
     (void)state;
     for (int pause = 0; pause < PAUSES; pause++) {
-        struct run run = {.stage = stage_for("gtopk"), .pause = (enum pause)pause};
-        team_run(3, TIMEOUT_MS, work, &run);
+        struct run run = {.fixture = fixture_for("gtopk"), .pause = (enum pause)pause};
+        run_workers(3, TIMEOUT_MS, work, &run);
         assert_all_ended_well(&run, 3);
     }
 }
@@ -103,7 +103,7 @@ static void over_a_host_who_is_busy_for_many_timeouts_is_waited_for(void **state
     (void)state;
     struct syn_group_options options = {.timeout_ms = TIMEOUT_MS};
     for (int pause = 0; pause < PAUSES; pause++) {
-        struct run run = {.stage = stage_for("ssgd"), .pause = (enum pause)pause};
+        struct run run = {.fixture = fixture_for("ssgd"), .pause = (enum pause)pause};
         struct mailbox mailbox = mailbox_for(3);
         struct place places[3];
         mailbox.sleep = mailbox_sleep;
@@ -129,9 +129,9 @@ static void over_a_host_who_is_busy_for_many_timeouts_is_waited_for(void **state
 }
 
 /* Worker 0 is done at once and settles; the others take many time-outs for their steps. */
-static bool take_long(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool take_long(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
-    (void)crew;
+    (void)cluster;
     (void)gradient;
     if (rank > 0 && step < 2)
         sleep_ms(LONG_MS);
@@ -143,14 +143,14 @@ static void servers_wait_for_workers_of_uneven_speed_without_seeing_a_circle(voi
     (void)state;
     static const char *const recipes[] = {"asgd", "ssgd"};
     for (int r = 0; r < 2; r++) {
-        struct crew *crew = crew_of(recipes[r], 1);
-        crew->steps = 4;
-        crew->before = take_long;
-        team_run(4, TIMEOUT_MS, crew_member, crew);
+        struct cluster *cluster = cluster_of(recipes[r], 1);
+        cluster->steps = 4;
+        cluster->before = take_long;
+        run_workers(4, TIMEOUT_MS, cluster_member, cluster);
         for (size_t i = 0; i < 4; i++)
-            if (crew->status[i] != SYN_OK)
-                fail_msg("%s, member %zu: %s", recipes[r], i, crew->cause[i]);
-        free(crew);
+            if (cluster->status[i] != SYN_OK)
+                fail_msg("%s, member %zu: %s", recipes[r], i, cluster->cause[i]);
+        free(cluster);
     }
 }
 
@@ -173,7 +173,7 @@ static void wait_in_a_circle(struct syn_group *group, size_t rank, void *context
 static void a_circle_is_found_but_not_before_ten_timeouts(void **state)
 {
     (void)state;
-    team_run(3, 800, wait_in_a_circle, NULL);
+    run_workers(3, 800, wait_in_a_circle, NULL);
     for (size_t i = 0; i < 3; i++) {
         assert_non_null(strstr(circled_cause[i], "wait in a circle"));
         assert_non_null(strstr(circled_cause[i], "--timeout-ms: 800"));
@@ -222,7 +222,7 @@ static void wait_for_any(struct syn_group *group, size_t rank, void *context)
 static void who_waits_for_any_of_several_is_not_in_a_circle_with_one(void **state)
 {
     (void)state;
-    team_run(3, TIMEOUT_MS, wait_for_any, NULL);
+    run_workers(3, TIMEOUT_MS, wait_for_any, NULL);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(any_status[i], SYN_OK);
 }

@@ -10,7 +10,7 @@
 #include <syncopate/reducer.h>
 
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { SIZE = 60000, STEPS = 3, BAD_STEP = 1 };
 
@@ -21,11 +21,11 @@ struct run {
     int longs;
     const char *values;
     const char *bucket_bytes;
-    size_t bad; /* the rank whose gradient is not finite in the bad step; TEAM_MOST: nobody */
-    enum syn_status status[TEAM_MOST][STEPS];
+    size_t bad; /* the rank whose gradient is not finite in the bad step; WORKERS_MOST: nobody */
+    enum syn_status status[WORKERS_MOST][STEPS];
     float (*sent)[SIZE]; /* [worker], of the last step */
     float (*came)[SIZE];
-    uint64_t bytes[TEAM_MOST];
+    uint64_t bytes[WORKERS_MOST];
 };
 
 /* Gradients of long workers are random, those of the others nearly all zeros. */
@@ -87,11 +87,11 @@ static void member(struct syn_group *group, size_t rank, void *context)
     free(gradient);
 }
 
-static void play(struct run *run, size_t workers)
+static void execute(struct run *run, size_t workers)
 {
-    run->sent = calloc(TEAM_MOST, sizeof *run->sent);
-    run->came = calloc(TEAM_MOST, sizeof *run->came);
-    team_run(workers, 20000, member, run);
+    run->sent = calloc(WORKERS_MOST, sizeof *run->sent);
+    run->came = calloc(WORKERS_MOST, sizeof *run->came);
+    run_workers(workers, 20000, member, run);
     for (size_t w = 0; w < workers; w++)
         for (size_t step = 0; step < STEPS; step++) {
             bool is_bad = step == BAD_STEP && run->bad < workers;
@@ -110,22 +110,23 @@ static void finish(struct run *run)
 static void lists_are_added_in_the_order_of_the_ranks(void **state)
 {
     (void)state;
-    static const size_t teams[] = {1, 2, 3, 5, 7};
+    static const size_t worker_counts[] = {1, 2, 3, 5, 7};
     static const int longs[] = {NOBODY, EVERYBODY, EVEN, ODD};
-    for (size_t t = 0; t < sizeof teams / sizeof teams[0]; t++)
+    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++)
         for (size_t l = 0; l < sizeof longs / sizeof longs[0]; l++) {
             struct run run = {.longs = longs[l],
                               .values = "f32",
                               .bucket_bytes = l % 2 ? "100000" : "0",
-                              .bad = TEAM_MOST};
-            play(&run, teams[t]);
+                              .bad = WORKERS_MOST};
+            execute(&run, worker_counts[t]);
             for (size_t i = 0; i < SIZE; i++) {
                 float sum = 0;
-                for (size_t w = 0; w < teams[t]; w++)
+                for (size_t w = 0; w < worker_counts[t]; w++)
                     sum += run.sent[w][i];
                 if (sum != run.came[0][i])
-                    fail_msg("%zu workers, long %x: entry %zu is %.9g; expected %.9g", teams[t],
-                             (unsigned)longs[l], i, (double)run.came[0][i], (double)sum);
+                    fail_msg("%zu workers, long %x: entry %zu is %.9g; expected %.9g",
+                             worker_counts[t], (unsigned)longs[l], i, (double)run.came[0][i],
+                             (double)sum);
             }
             finish(&run);
         }
@@ -135,8 +136,9 @@ static void lists_are_added_in_the_order_of_the_ranks(void **state)
 static void long_packets_cost_no_more_bytes(void **state)
 {
     (void)state;
-    struct run run = {.longs = EVERYBODY, .values = "f32", .bucket_bytes = "0", .bad = TEAM_MOST};
-    play(&run, 5);
+    struct run run = {
+        .longs = EVERYBODY, .values = "f32", .bucket_bytes = "0", .bad = WORKERS_MOST};
+    execute(&run, 5);
     uint64_t all = 0;
     for (size_t w = 0; w < 5; w++)
         all += run.bytes[w];
@@ -154,7 +156,7 @@ static void a_gradient_that_is_not_finite_is_told_among_long_packets(void **stat
     for (size_t bad = 0; bad < 3; bad++) {
         struct run run = {
             .longs = EVERYBODY, .values = "f16", .bucket_bytes = "100000", .bad = bad};
-        play(&run, 3);
+        execute(&run, 3);
         finish(&run);
     }
 }

@@ -9,7 +9,7 @@
 #include <syncopate/worker.h>
 
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 static atomic_size_t calls;
 
@@ -48,7 +48,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 
 enum { SIZE = 2000, STEPS = 20, WORKERS = 3 };
 
-struct stage {
+struct fixture {
     const char *recipe;
     size_t after_first[WORKERS];
     size_t after_last[WORKERS];
@@ -58,32 +58,32 @@ struct stage {
 static void take_steps(struct syn_group *group, size_t rank, void *context)
 {
     static const size_t tensors[] = {1500, 500, SIZE_MAX};
-    struct stage *stage = context;
+    struct fixture *fixture = context;
     struct syn_reducer_options options;
     struct syn_layout *layout;
     struct syn_reducer *reducer;
     float gradient[SIZE];
     syn_reducer_defaults(&options);
-    syn_recipe_apply(stage->recipe, &options);
+    syn_recipe_apply(fixture->recipe, &options);
     options.bucket_bytes = 2000;
     options.density = 0.05;
     scenario_layout(tensors, &layout);
-    stage->status[rank] = syn_reducer_open(group, layout, &options, &reducer);
+    fixture->status[rank] = syn_reducer_open(group, layout, &options, &reducer);
     syn_layout_free(layout);
-    for (size_t i = 0; i < STEPS && stage->status[rank] == SYN_OK; i++) {
+    for (size_t i = 0; i < STEPS && fixture->status[rank] == SYN_OK; i++) {
         struct syn_ticket ticket;
         struct syn_merged merged;
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
-        stage->status[rank] = syn_reducer_begin(reducer, gradient, NULL, &ticket);
-        if (stage->status[rank] == SYN_OK)
-            stage->status[rank] = syn_reducer_wait(reducer, ticket, &merged);
+        fixture->status[rank] = syn_reducer_begin(reducer, gradient, NULL, &ticket);
+        if (fixture->status[rank] == SYN_OK)
+            fixture->status[rank] = syn_reducer_wait(reducer, ticket, &merged);
         /* After the second step every worker has finished opening: they met in the first. */
         if (i == 1)
-            stage->after_first[rank] = atomic_load(&calls);
+            fixture->after_first[rank] = atomic_load(&calls);
         if (i == STEPS - 2)
-            stage->after_last[rank] = atomic_load(&calls);
+            fixture->after_last[rank] = atomic_load(&calls);
     }
-    if (stage->status[rank] == SYN_OK)
+    if (fixture->status[rank] == SYN_OK)
         syn_reducer_close(reducer);
 }
 
@@ -91,11 +91,11 @@ static void a_step_allocates_nothing(void **state)
 {
     (void)state;
     for (size_t i = 0; syn_recipe_name(i); i++) {
-        struct stage stage = {.recipe = syn_recipe_name(i)};
-        team_run(WORKERS, 20000, take_steps, &stage);
+        struct fixture fixture = {.recipe = syn_recipe_name(i)};
+        run_workers(WORKERS, 20000, take_steps, &fixture);
         for (int w = 0; w < WORKERS; w++) {
-            assert_int_equal(stage.status[w], SYN_OK);
-            assert_int_equal(stage.after_first[w], stage.after_last[w]);
+            assert_int_equal(fixture.status[w], SYN_OK);
+            assert_int_equal(fixture.after_first[w], fixture.after_last[w]);
         }
     }
 }
@@ -105,7 +105,7 @@ static void train_on_a_server(struct syn_group *group, size_t rank, void *contex
 {
     static const size_t tensors[] = {1500, 500, SIZE_MAX};
     static const float zeros[SIZE];
-    struct stage *stage = context;
+    struct fixture *fixture = context;
     struct syn_worker_options options;
     struct syn_layout *layout;
     struct syn_worker *worker = NULL;
@@ -113,21 +113,21 @@ static void train_on_a_server(struct syn_group *group, size_t rank, void *contex
     float gradient[SIZE];
     float weights[SIZE];
     syn_worker_defaults(&options);
-    syn_recipe_apply_worker(stage->recipe, &options);
+    syn_recipe_apply_worker(fixture->recipe, &options);
     options.warmup = 0;
     options.reducer.density = 0.05;
     scenario_layout(tensors, &layout);
     syn_group_appoint(group, 1);
     if (rank == 2)
-        stage->status[rank] = syn_worker_serve(group, layout, &options, zeros);
+        fixture->status[rank] = syn_worker_serve(group, layout, &options, zeros);
     else
-        stage->status[rank] = syn_worker_open(group, layout, &options, zeros, &worker);
-    for (size_t i = 0; i < STEPS && worker && stage->status[rank] == SYN_OK; i++) {
+        fixture->status[rank] = syn_worker_open(group, layout, &options, zeros, &worker);
+    for (size_t i = 0; i < STEPS && worker && fixture->status[rank] == SYN_OK; i++) {
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
-        stage->status[rank] = syn_worker_step(worker, gradient, &rates, weights);
-        if (stage->status[rank] == SYN_OK && (i == 1 || i == STEPS - 1)) {
-            stage->status[rank] = syn_worker_settle(worker, weights);
-            (i == 1 ? stage->after_first : stage->after_last)[rank] = atomic_load(&calls);
+        fixture->status[rank] = syn_worker_step(worker, gradient, &rates, weights);
+        if (fixture->status[rank] == SYN_OK && (i == 1 || i == STEPS - 1)) {
+            fixture->status[rank] = syn_worker_settle(worker, weights);
+            (i == 1 ? fixture->after_first : fixture->after_last)[rank] = atomic_load(&calls);
         }
     }
     syn_worker_close(worker);
@@ -139,11 +139,11 @@ static void a_step_on_servers_allocates_nothing(void **state)
     (void)state;
     static const char *const recipes[] = {"ssgd", "od-sgd", "ssd-sgd", "topk", "strom", "asgd"};
     for (size_t i = 0; i < 6; i++) {
-        struct stage stage = {.recipe = recipes[i]};
-        team_run(WORKERS, 20000, train_on_a_server, &stage);
+        struct fixture fixture = {.recipe = recipes[i]};
+        run_workers(WORKERS, 20000, train_on_a_server, &fixture);
         for (int w = 0; w < WORKERS; w++) {
-            assert_int_equal(stage.status[w], SYN_OK);
-            assert_int_equal(stage.after_first[w], stage.after_last[w]);
+            assert_int_equal(fixture.status[w], SYN_OK);
+            assert_int_equal(fixture.after_first[w], fixture.after_last[w]);
         }
     }
 }

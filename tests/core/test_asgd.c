@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "crew_check.h"
+#include "cluster_check.h"
 #include "scenario.h"
 
 static void asgd_comes_to_the_bottom_and_tells_its_staleness(void **state)
@@ -14,34 +14,35 @@ static void asgd_comes_to_the_bottom_and_tells_its_staleness(void **state)
     (void)state;
     for (int t = 0; t < 4; t++)
         for (int form = 0; form < 3; form++) {
-            struct crew *crew = crew_of("asgd", 2);
-            crew->options.optimizer.weight_decay = 0;
-            crew->is_common = true;
-            crew->steps = 300;
+            struct cluster *cluster = cluster_of("asgd", 2);
+            cluster->options.optimizer.weight_decay = 0;
+            cluster->is_common = true;
+            cluster->steps = 300;
             if (form == 1)
-                with(crew, "compensation", "0.1");
+                with(cluster, "compensation", "0.1");
             if (form == 2)
-                with(with(with(crew, "select", "topk"), "exchange", "allgather"), "density", "0.2");
-            play(crew, teams[t]);
+                with(with(with(cluster, "select", "topk"), "exchange", "allgather"), "density",
+                     "0.2");
+            run_cluster(cluster, worker_counts[t]);
             double stale = 0;
-            for (size_t i = 0; i < CREW_SIZE; i++)
-                assert_true(fabsf(crew->weights[0][i] - (float)(i % 7) * 0.1F) < 1e-2F);
-            for (size_t p = 0; p < teams[t]; p++) {
-                assert_int_equal(crew->cost[p].answers, crew->steps);
-                assert_true(crew->cost[p].staleness <= (double)crew->cost[p].staleness_most);
-                stale += crew->cost[p].staleness;
+            for (size_t i = 0; i < CLUSTER_SIZE; i++)
+                assert_true(fabsf(cluster->weights[0][i] - (float)(i % 7) * 0.1F) < 1e-2F);
+            for (size_t p = 0; p < worker_counts[t]; p++) {
+                assert_int_equal(cluster->cost[p].answers, cluster->steps);
+                assert_true(cluster->cost[p].staleness <= (double)cluster->cost[p].staleness_most);
+                stale += cluster->cost[p].staleness;
             }
-            assert_true(teams[t] == 1 ? stale == 0 : stale > 0);
-            free(crew);
+            assert_true(worker_counts[t] == 1 ? stale == 0 : stale > 0);
+            free(cluster);
         }
 }
 
 /* Two workers take turns: worker 0 makes a step, worker 1 makes four, worker 0 makes its second. */
 static pthread_barrier_t turn;
 
-static bool take_turns(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool take_turns(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
-    (void)crew;
+    (void)cluster;
     if (rank == 0 && step == 1) {
         pthread_barrier_wait(&turn);
         pthread_barrier_wait(&turn);
@@ -50,48 +51,48 @@ static bool take_turns(struct crew *crew, size_t rank, size_t step, float *gradi
         pthread_barrier_wait(&turn);
     if (rank == 1 && step == 4)
         pthread_barrier_wait(&turn);
-    for (size_t i = 0; i < CREW_SIZE; i++)
+    for (size_t i = 0; i < CLUSTER_SIZE; i++)
         gradient[i] = (float)(1 + rank) * (i % 2 ? 1.0F : -1.0F);
     return !(rank == 0 && step == 2) && !(rank == 1 && step == 4);
 }
 
-static struct crew *play_turns(struct crew *crew)
+static struct cluster *run_in_turns(struct cluster *cluster)
 {
-    crew->before = take_turns;
-    crew->options.optimizer.weight_decay = 0;
+    cluster->before = take_turns;
+    cluster->options.optimizer.weight_decay = 0;
     pthread_barrier_init(&turn, NULL, 2);
-    team_run(2 + crew->servers, LONG_MS, crew_member, crew);
+    run_workers(2 + cluster->servers, LONG_MS, cluster_member, cluster);
     pthread_barrier_destroy(&turn);
-    for (size_t i = 0; i < 2 + crew->servers; i++)
-        if (crew->status[i] != SYN_OK)
-            fail_msg("member %zu: %s", i, crew->cause[i]);
-    return crew;
+    for (size_t i = 0; i < 2 + cluster->servers; i++)
+        if (cluster->status[i] != SYN_OK)
+            fail_msg("member %zu: %s", i, cluster->cause[i]);
+    return cluster;
 }
 
 static void a_gradient_is_compensated_for_its_own_delay(void **state)
 {
     (void)state;
     for (int send_updates = 0; send_updates < 2; send_updates++) {
-        struct crew *crew = with(crew_of("asgd", 2), "compensation", "0.5");
+        struct cluster *cluster = with(cluster_of("asgd", 2), "compensation", "0.5");
         if (send_updates)
-            with(with(crew, "residual", "feedback"), "send_updates", "on");
-        play_turns(crew);
-        for (size_t i = 0; i < CREW_SIZE; i++) {
+            with(with(cluster, "residual", "feedback"), "send_updates", "on");
+        run_in_turns(cluster);
+        for (size_t i = 0; i < CLUSTER_SIZE; i++) {
             double sign = i % 2 ? 1 : -1;
             double lambda = 0.5;
-            double p1 = (double)crew->first[i]; /* worker 1 begins with the first weights */
-            double w = p1 - crew->lr * sign;    /* worker 0's first: computed at where it is used */
+            double p1 = (double)cluster->first[i]; /* worker 1 begins with the first weights */
+            double w = p1 - cluster->lr * sign; /* worker 0's first: computed at where it is used */
             double p = w;                       /* worker 0 has pulled */
             for (int step = 0; step < 4; step++) {
                 double g = 2 * sign;
-                w -= crew->lr * (g + lambda * g * g * (w - p1));
+                w -= cluster->lr * (g + lambda * g * g * (w - p1));
                 p1 = w;
             }
-            w -= crew->lr * (sign + lambda * (w - p));
-            if (fabs((double)crew->last[0][i] - w) > 1e-6)
-                fail_msg("weight %zu: %.8g instead of %.8g", i, (double)crew->last[0][i], w);
+            w -= cluster->lr * (sign + lambda * (w - p));
+            if (fabs((double)cluster->last[0][i] - w) > 1e-6)
+                fail_msg("weight %zu: %.8g instead of %.8g", i, (double)cluster->last[0][i], w);
         }
-        free(crew);
+        free(cluster);
     }
 }
 
@@ -143,7 +144,7 @@ static void staleness_is_the_number_of_updates_in_between(void **state)
     (void)state;
     struct counting counting = {0};
     pthread_barrier_init(&turn, NULL, 2);
-    team_run(3, LONG_MS, count_staleness, &counting);
+    run_workers(3, LONG_MS, count_staleness, &counting);
     pthread_barrier_destroy(&turn);
     for (int i = 0; i < 3; i++)
         assert_int_equal(counting.status[i], SYN_OK);
@@ -158,9 +159,9 @@ static void staleness_is_the_number_of_updates_in_between(void **state)
 static atomic_size_t slow_steps;
 static size_t most_ahead;
 
-static bool note_lead(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool note_lead(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
-    (void)crew;
+    (void)cluster;
     (void)gradient;
     if (rank == 0) {
         struct timespec pause = {.tv_nsec = step < 10 ? 5000000 : 0};
@@ -180,17 +181,17 @@ static void nobody_gets_further_ahead_than_the_lag_allows(void **state)
     static const char *const recipes[] = {"asgd", "strom"};
     for (int r = 0; r < 2; r++)
         for (size_t servers = 1; servers < 3; servers++) {
-            struct crew *crew = with(crew_of(recipes[r], servers), "lag", "2");
-            crew->before = note_lead;
-            crew->steps = 40;
+            struct cluster *cluster = with(cluster_of(recipes[r], servers), "lag", "2");
+            cluster->before = note_lead;
+            cluster->steps = 40;
             most_ahead = 0;
             atomic_store(&slow_steps, 0);
-            play(with(crew, "schedule", "async"), 2);
+            run_cluster(with(cluster, "schedule", "async"), 2);
             /* One more has been applied when worker 0 has not noted it yet. */
             assert_in_range(most_ahead, 1, 3);
             for (size_t p = 0; p < 2; p++)
-                assert_true(crew->cost[p].staleness_most <= 6);
-            free(crew);
+                assert_true(cluster->cost[p].staleness_most <= 6);
+            free(cluster);
         }
 }
 
@@ -198,7 +199,8 @@ static void nobody_gets_further_ahead_than_the_lag_allows(void **state)
 static atomic_size_t fast_steps;
 static size_t fast_steps_alone;
 
-static bool let_the_other_go_ahead(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool let_the_other_go_ahead(struct cluster *cluster, size_t rank, size_t step,
+                                   float *gradient)
 {
     (void)gradient;
     struct timespec pause = {.tv_nsec = 5000000};
@@ -206,7 +208,7 @@ static bool let_the_other_go_ahead(struct crew *crew, size_t rank, size_t step, 
         atomic_store(&fast_steps, step); /* steps that are answered */
     if (rank == 1 || step > 0)
         return true;
-    for (int i = 0; i < 4000 && atomic_load(&fast_steps) < crew->options.lag; i++)
+    for (int i = 0; i < 4000 && atomic_load(&fast_steps) < cluster->options.lag; i++)
         nanosleep(&pause, NULL);
     for (int i = 0; i < 40; i++)
         nanosleep(&pause, NULL);
@@ -220,13 +222,13 @@ static void one_gets_ahead_by_exactly_the_lag(void **state)
     static const char *const lags[] = {"1", "4"};
     static const size_t expected[] = {1, 4};
     for (int i = 0; i < 2; i++) {
-        struct crew *crew = with(crew_of("asgd", 1), "lag", lags[i]);
-        crew->before = let_the_other_go_ahead;
-        crew->steps = 10;
+        struct cluster *cluster = with(cluster_of("asgd", 1), "lag", lags[i]);
+        cluster->before = let_the_other_go_ahead;
+        cluster->steps = 10;
         atomic_store(&fast_steps, 0);
-        play(crew, 2);
+        run_cluster(cluster, 2);
         assert_int_equal(fast_steps_alone, expected[i]);
-        free(crew);
+        free(cluster);
     }
 }
 
@@ -234,21 +236,23 @@ static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
 {
     (void)state;
     for (int t = 0; t < 4; t++) {
-        struct crew *crew = with(with(crew_of("strom", 1), "schedule", "async"), "lag", "3");
-        crew->is_free = true;
-        crew->options.optimizer.weight_decay = 0;
-        play(crew, teams[t]);
-        for (size_t i = 0; i < CREW_SIZE; i++) {
+        struct cluster *cluster =
+            with(with(cluster_of("strom", 1), "schedule", "async"), "lag", "3");
+        cluster->is_free = true;
+        cluster->options.optimizer.weight_decay = 0;
+        run_cluster(cluster, worker_counts[t]);
+        for (size_t i = 0; i < CLUSTER_SIZE; i++) {
             double handed = 0;
             double left = 0;
-            for (size_t p = 0; p < teams[t]; p++) {
-                handed += crew->handed[p][i];
-                left += (double)crew->residual[p][i] / crew->lr;
+            for (size_t p = 0; p < worker_counts[t]; p++) {
+                handed += cluster->handed[p][i];
+                left += (double)cluster->residual[p][i] / cluster->lr;
             }
-            double applied = ((double)crew->first[i] - (double)crew->weights[0][i]) / crew->lr;
+            double applied =
+                ((double)cluster->first[i] - (double)cluster->weights[0][i]) / cluster->lr;
             assert_true(fabs(handed - applied - left) < 1e-3);
         }
-        free(crew);
+        free(cluster);
     }
 }
 

@@ -8,7 +8,7 @@
 #include <syncopate/settings.h>
 
 #include "exchange/consistency.h"
-#include "team.h"
+#include "workers.h"
 
 #define LONG_MS 60000
 
@@ -31,10 +31,10 @@ static const struct syn_settings_table table = {"Paint", rows, sizeof rows / siz
 
 /* What each member brings, and what came of it. */
 struct meeting {
-    const char *lines[TEAM_MOST];
+    const char *lines[WORKERS_MOST];
     const char *version; /* of the last member; NULL: as it is */
-    enum syn_status status[TEAM_MOST];
-    char cause[TEAM_MOST][SYN_ERROR_BYTES];
+    enum syn_status status[WORKERS_MOST];
+    char cause[WORKERS_MOST][SYN_ERROR_BYTES];
 };
 
 static void meet(struct syn_group *group, size_t rank, void *context)
@@ -56,14 +56,14 @@ static void meet(struct syn_group *group, size_t rank, void *context)
 static struct meeting meeting_of(const char *usual)
 {
     struct meeting meeting = {.version = NULL};
-    for (size_t i = 0; i < TEAM_MOST; i++)
+    for (size_t i = 0; i < WORKERS_MOST; i++)
         meeting.lines[i] = usual;
     return meeting;
 }
 
 static void hold(struct meeting *meeting, size_t members)
 {
-    team_run(members, LONG_MS, meet, meeting);
+    run_workers(members, LONG_MS, meet, meeting);
 }
 
 static void assert_all_say(const struct meeting *meeting, size_t members, const char *words)

@@ -8,9 +8,9 @@
 
 #include <syncopate/recipe.h>
 
-#include "bowl.h"
+#include "quadratic.h"
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { MOST_STEPS = 40 };
 
@@ -18,23 +18,23 @@ struct run {
     struct syn_worker_options options;
     size_t steps;
     double lr[MOST_STEPS];
-    float first;              /* all weights to begin from */
-    float gradient;           /* all entries of all gradients; NAN: those of the bowl */
-    size_t bad;               /* the step whose gradient is NAN on worker 1; SIZE_MAX: none */
-    size_t failed[TEAM_MOST]; /* the step that was not finite; SIZE_MAX: none */
-    struct syn_archive *archives[TEAM_MOST]; /* written at the end, or read at the beginning */
-    size_t archive_count;                    /* above 0: read so many */
-    enum syn_status status[TEAM_MOST];
-    char cause[TEAM_MOST][512];
-    float weights[TEAM_MOST][MOST_STEPS][BOWL_SIZE]; /* handed out by each step */
-    float settled[TEAM_MOST][BOWL_SIZE];
+    float first;    /* all weights to begin from */
+    float gradient; /* all entries of all gradients; NAN: those of the quadratic problem */
+    size_t bad;     /* the step whose gradient is NAN on worker 1; SIZE_MAX: none */
+    size_t failed[WORKERS_MOST];                /* the step that was not finite; SIZE_MAX: none */
+    struct syn_archive *archives[WORKERS_MOST]; /* written at the end, or read at the beginning */
+    size_t archive_count;                       /* above 0: read so many */
+    enum syn_status status[WORKERS_MOST];
+    char cause[WORKERS_MOST][512];
+    float weights[WORKERS_MOST][MOST_STEPS][QUADRATIC_SIZE]; /* handed out by each step */
+    float settled[WORKERS_MOST][QUADRATIC_SIZE];
 };
 
 /* Of a recipe without weight decay and warm-up, all gradients being 1, allocated; free() it. */
 static struct run *run_of(const char *recipe, const char *local, size_t steps, double lr)
 {
     struct run *run = calloc(1, sizeof *run);
-    run->options = bowl_options(recipe);
+    run->options = quadratic_options(recipe);
     run->options.warmup = 0;
     run->options.optimizer_local = local;
     run->options.optimizer.weight_decay = 0;
@@ -52,15 +52,15 @@ static void fill_gradient(const struct run *run, size_t rank, size_t step, const
                           float *gradient)
 {
     if (isnan(run->gradient))
-        bowl_gradient(rank, step, weights, gradient);
-    for (size_t i = 0; i < BOWL_SIZE && !isnan(run->gradient); i++)
+        quadratic_gradient(rank, step, weights, gradient);
+    for (size_t i = 0; i < QUADRATIC_SIZE && !isnan(run->gradient); i++)
         gradient[i] = run->gradient;
 }
 
 static enum syn_status train(struct run *run, struct syn_worker *worker, size_t rank,
                              float *weights)
 {
-    float gradient[BOWL_SIZE];
+    float gradient[QUADRATIC_SIZE];
     enum syn_status status = SYN_OK;
     run->failed[rank] = SIZE_MAX;
     if (run->archive_count > 0)
@@ -90,10 +90,10 @@ static void member(struct syn_group *group, size_t rank, void *context)
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE];
-    for (size_t i = 0; i < BOWL_SIZE; i++)
+    float weights[QUADRATIC_SIZE];
+    for (size_t i = 0; i < QUADRATIC_SIZE; i++)
         weights[i] = run->first;
-    run->status[rank] = scenario_layout(bowl_tensors, &layout);
+    run->status[rank] = scenario_layout(quadratic_tensors, &layout);
     if (run->status[rank] == SYN_OK)
         run->status[rank] = syn_worker_open(group, layout, &run->options, weights, &worker);
     if (run->status[rank] == SYN_OK)
@@ -103,9 +103,9 @@ static void member(struct syn_group *group, size_t rank, void *context)
     syn_layout_free(layout);
 }
 
-static struct run *play(struct run *run, size_t workers)
+static struct run *execute(struct run *run, size_t workers)
 {
-    team_run(workers, 20000, member, run);
+    run_workers(workers, 20000, member, run);
     for (size_t i = 0; i < workers; i++)
         if (run->status[i] != SYN_OK)
             fail_msg("worker %zu of %zu: %s", i, workers, run->cause[i]);
@@ -119,7 +119,7 @@ static void the_first_move_is_as_long_as_any_other(void **state)
     (void)state;
     static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd"};
     for (int l = 0; l < 4; l++) {
-        struct run *run = play(run_of("ssd-sgd", locals[l], 1, 0.001), 2);
+        struct run *run = execute(run_of("ssd-sgd", locals[l], 1, 0.001), 2);
         double move = (double)run->weights[1][0][17] - 100;
         if (fabs(move + 0.005) > 1e-5)
             fail_msg("%s: the first move is %g, not -0.005", locals[l], move);
@@ -136,11 +136,11 @@ static void the_first_move_after_regrouping_is_as_long_as_any_other(void **state
         struct run *before = run_of("ssd-sgd", locals[l], 7, 0.001);
         for (int i = 0; i < 3; i++)
             assert_ok(syn_archive_new(&before->archives[i]));
-        play(before, 3);
+        execute(before, 3);
         struct run *after = run_of("ssd-sgd", locals[l], 2, 0.001);
         memcpy(after->archives, before->archives, sizeof after->archives);
         after->archive_count = 3;
-        play(after, 2);
+        execute(after, 2);
         double move = (double)after->weights[1][0][17] - (double)before->settled[0][17];
         if (!(fabs(move) < 0.0051 && move < 0))
             fail_msg("%s: the first move is %g", locals[l], move);
@@ -166,7 +166,7 @@ static void after_a_fall_of_the_rate_no_step_is_longer_than_the_rate_allows(void
                 run->first = 1;
                 for (size_t i = fall; i < MOST_STEPS; i++)
                     run->lr[i] = 0.001;
-                play(run, 2);
+                execute(run, 2);
                 for (size_t i = fall + 1; i < MOST_STEPS; i++) {
                     double move =
                         (double)run->weights[1][i][17] - (double)run->weights[1][i - 1][17];
@@ -193,7 +193,7 @@ static void after_a_failure_own_momentum_begins_anew(void **state)
         run->options.momentum_local = 0.9;
         run->first = 1;
         run->bad = 8;
-        play(run, 3);
+        execute(run, 3);
         size_t failed = run->failed[0];
         assert_in_range(failed, 9, 12);
         for (size_t w = 0; w < 3; w++) {
@@ -215,7 +215,7 @@ static void every_push_is_applied_with_its_own_learning_rate(void **state)
     struct run *prompt = run_of("ssgd", "sgd", 12, 0);
     for (size_t i = 0; i < prompt->steps; i++)
         prompt->lr[i] = 0.1 / (double)(i + 1);
-    play(prompt, 3);
+    execute(prompt, 3);
     for (int s = 0; s < 2; s++)
         for (size_t window = 1; window <= 5; window++) {
             struct run *late = run_of("ssd-sgd", "glu", 12, 0);
@@ -223,7 +223,7 @@ static void every_push_is_applied_with_its_own_learning_rate(void **state)
             late->options.window = window;
             late->options.delay = 6;
             memcpy(late->lr, prompt->lr, sizeof late->lr);
-            play(late, 3);
+            execute(late, 3);
             if (memcmp(late->settled[1], prompt->settled[1], sizeof late->settled[1]) != 0)
                 fail_msg("store %s, window %zu: weight 17 is %.9g, not %.9g", stores[s], window,
                          (double)late->settled[1][17], (double)prompt->settled[1][17]);
@@ -245,7 +245,7 @@ static void the_last_steps_of_a_run_hand_out_the_global_weights(void **state)
             run->gradient = NAN;
             run->options.delay = last;
             run->options.run_steps = steps;
-            play(run, 3);
+            execute(run, 3);
             for (size_t w = 0; w < 3; w++) {
                 assert_memory_equal(run->weights[w][steps - 1], run->settled[0],
                                     sizeof run->settled[0]);

@@ -8,49 +8,49 @@
 #include <syncopate/recipe.h>
 
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
-static const size_t team_sizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
+static const size_t worker_counts[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
-struct play {
+struct run {
     const struct scenario *scenario;
-    struct report reports[TEAM_MOST];
+    struct report reports[WORKERS_MOST];
 };
 
 static void member(struct syn_group *group, size_t rank, void *context)
 {
-    struct play *play = context;
-    scenario_play(play->scenario, group, &play->reports[rank]);
+    struct run *run = context;
+    scenario_run(run->scenario, group, &run->reports[rank]);
 }
 
-static void run_play(struct play *play, size_t workers)
+static void run_scenario(struct run *run, size_t workers)
 {
-    team_run(workers, 20000, member, play);
+    run_workers(workers, 20000, member, run);
     for (size_t i = 0; i < workers; i++)
-        if (play->reports[i].status != SYN_OK)
-            fail_msg("%s, worker %zu of %zu: %s", play->scenario->name, i, workers,
-                     play->reports[i].cause);
+        if (run->reports[i].status != SYN_OK)
+            fail_msg("%s, worker %zu of %zu: %s", run->scenario->name, i, workers,
+                     run->reports[i].cause);
 }
 
-static void free_play(struct play *play, size_t workers)
+static void free_run(struct run *run, size_t workers)
 {
     for (size_t i = 0; i < workers; i++)
-        report_free(&play->reports[i]);
+        report_free(&run->reports[i]);
 }
 
 /* |handed - applied - residuals| / |handed|, over all workers. */
-static double share_lost(const struct play *play, size_t workers)
+static double share_lost(const struct run *run, size_t workers)
 {
     double lost = 0;
     double whole = 0;
-    for (size_t i = 0; i < play->reports[0].size; i++) {
+    for (size_t i = 0; i < run->reports[0].size; i++) {
         double handed = 0;
         double left = 0;
         for (size_t w = 0; w < workers; w++) {
-            handed += play->reports[w].handed[i];
-            left += (double)play->reports[w].residual[i];
+            handed += run->reports[w].handed[i];
+            left += (double)run->reports[w].residual[i];
         }
-        double missing = handed - play->reports[0].applied[i] - left;
+        double missing = handed - run->reports[0].applied[i] - left;
         lost += missing * missing;
         whole += handed * handed;
     }
@@ -58,33 +58,33 @@ static double share_lost(const struct play *play, size_t workers)
 }
 
 /* What all workers sent and none received. */
-static int64_t bytes_under_way(const struct play *play, size_t workers)
+static int64_t bytes_under_way(const struct run *run, size_t workers)
 {
     int64_t bytes = 0;
     for (size_t w = 0; w < workers; w++)
-        bytes += (int64_t)play->reports[w].bytes_out - (int64_t)play->reports[w].bytes_in;
+        bytes += (int64_t)run->reports[w].bytes_out - (int64_t)run->reports[w].bytes_in;
     return bytes;
 }
 
 static void nothing_is_lost_and_all_workers_have_the_same_bits(void **state)
 {
     (void)state;
-    for (size_t t = 0; t < sizeof team_sizes / sizeof team_sizes[0]; t++)
+    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++)
         for (const struct scenario *scenario = all_scenarios; scenario->name; scenario++) {
-            struct play play = {.scenario = scenario};
-            size_t workers = team_sizes[t];
-            run_play(&play, workers);
+            struct run run = {.scenario = scenario};
+            size_t workers = worker_counts[t];
+            run_scenario(&run, workers);
             for (size_t w = 1; w < workers; w++)
-                if (play.reports[w].hash != play.reports[0].hash)
+                if (run.reports[w].hash != run.reports[0].hash)
                     fail_msg("%s: worker %zu of %zu has other sums than worker 0", scenario->name,
                              w, workers);
-            assert_true(bytes_under_way(&play, workers) == 0);
-            assert_int_equal(play.reports[0].misplaced, 0);
-            double lost = share_lost(&play, workers);
+            assert_true(bytes_under_way(&run, workers) == 0);
+            assert_int_equal(run.reports[0].misplaced, 0);
+            double lost = share_lost(&run, workers);
             if (!(lost < 1e-5))
                 fail_msg("%s with %zu workers loses %g of the gradients", scenario->name, workers,
                          lost);
-            free_play(&play, workers);
+            free_run(&run, workers);
         }
 }
 
@@ -98,12 +98,12 @@ static void every_recipe_delivers_what_was_handed_over_in_the_long_run(void **st
                                     .settings = {{"density", "0.05"}},
                                     .gradients = CONSTANT,
                                     .steps = 200};
-        struct play play = {.scenario = &scenario};
-        run_play(&play, 3);
-        double lost = share_lost(&play, 3);
+        struct run run = {.scenario = &scenario};
+        run_scenario(&run, 3);
+        double lost = share_lost(&run, 3);
         if (!(lost < 1e-5))
             fail_msg("%s: %g of what was handed over is missing or too much", scenario.name, lost);
-        free_play(&play, 3);
+        free_run(&run, 3);
     }
 }
 
@@ -120,22 +120,22 @@ static void one_dense_step_is_the_sum(void **state)
          .settings = {{"density", "1"}, {"exchange", "gtopk-tree"}}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
-        for (size_t t = 0; t < sizeof team_sizes / sizeof team_sizes[0]; t++) {
-            struct play play = {.scenario = &cases[c]};
-            size_t workers = team_sizes[t];
-            run_play(&play, workers);
-            for (size_t i = 0; i < play.reports[0].size; i++) {
+        for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
+            struct run run = {.scenario = &cases[c]};
+            size_t workers = worker_counts[t];
+            run_scenario(&run, workers);
+            for (size_t i = 0; i < run.reports[0].size; i++) {
                 double sum = 0;
                 double size = 0;
                 for (size_t w = 0; w < workers; w++) {
-                    sum += play.reports[w].handed[i];
-                    size += fabs(play.reports[w].handed[i]);
+                    sum += run.reports[w].handed[i];
+                    size += fabs(run.reports[w].handed[i]);
                 }
-                if (fabs(sum - play.reports[0].applied[i]) > 1e-6 * size)
+                if (fabs(sum - run.reports[0].applied[i]) > 1e-6 * size)
                     fail_msg("%s, %zu workers, entry %zu: %.9g instead of %.9g", cases[c].name,
-                             workers, i, play.reports[0].applied[i], sum);
+                             workers, i, run.reports[0].applied[i], sum);
             }
-            free_play(&play, workers);
+            free_run(&run, workers);
         }
 }
 
@@ -148,12 +148,12 @@ static void the_published_putback_loses_gradient(void **state)
         .settings = {{"density", "0.02"}, {"residual", "feedback"}, {"putback", "paper"}}};
     static const size_t sizes[] = {2, 4, 16};
     for (int i = 0; i < 3; i++) {
-        struct play play = {.scenario = &paper};
-        run_play(&play, sizes[i]);
-        double lost = share_lost(&play, sizes[i]);
+        struct run run = {.scenario = &paper};
+        run_scenario(&run, sizes[i]);
+        double lost = share_lost(&run, sizes[i]);
         /* With one merge there is no inner one whose drops could be overlooked. */
         assert_true(sizes[i] == 2 ? lost < 1e-5 : lost > 1e-3);
-        free_play(&play, sizes[i]);
+        free_run(&run, sizes[i]);
     }
 }
 
@@ -162,14 +162,14 @@ static void the_ring_sends_no_more_than_it_must(void **state)
 {
     (void)state;
     static const struct scenario dense = {.name = "ssgd", .recipe = "ssgd", .steps = 3};
-    for (size_t t = 0; t < sizeof team_sizes / sizeof team_sizes[0]; t++) {
-        struct play play = {.scenario = &dense};
-        double workers = (double)team_sizes[t];
-        run_play(&play, team_sizes[t]);
-        double bound = 3 * 2 * (workers - 1) / workers * 4.0 * (double)play.reports[0].size;
-        for (size_t w = 0; w < team_sizes[t]; w++) /* chunks differ by one float at most */
-            assert_true(fabs((double)play.reports[w].bytes_out - bound) <= 3 * 2 * 4 * workers);
-        free_play(&play, team_sizes[t]);
+    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
+        struct run run = {.scenario = &dense};
+        double workers = (double)worker_counts[t];
+        run_scenario(&run, worker_counts[t]);
+        double bound = 3 * 2 * (workers - 1) / workers * 4.0 * (double)run.reports[0].size;
+        for (size_t w = 0; w < worker_counts[t]; w++) /* chunks differ by one float at most */
+            assert_true(fabs((double)run.reports[w].bytes_out - bound) <= 3 * 2 * 4 * workers);
+        free_run(&run, worker_counts[t]);
     }
 }
 
@@ -182,13 +182,13 @@ static void doubling_sends_a_list_a_round(void **state)
                                           .settings = {{"density", "0.02"}, {"indices", "raw"}}};
     static const size_t rounds[] = {0, 1, 3, 2,
                                     4, 4, 3, 4}; /* with folds, for the busiest worker */
-    for (size_t t = 0; t < sizeof team_sizes / sizeof team_sizes[0]; t++) {
-        struct play play = {.scenario = &gtopk};
-        run_play(&play, team_sizes[t]);
-        size_t k = play.reports[0].size / 50;
-        for (size_t w = 0; w < team_sizes[t]; w++)
-            assert_true(play.reports[w].bytes_out <= rounds[t] * (40 + 8 * k));
-        free_play(&play, team_sizes[t]);
+    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
+        struct run run = {.scenario = &gtopk};
+        run_scenario(&run, worker_counts[t]);
+        size_t k = run.reports[0].size / 50;
+        for (size_t w = 0; w < worker_counts[t]; w++)
+            assert_true(run.reports[w].bytes_out <= rounds[t] * (40 + 8 * k));
+        free_run(&run, worker_counts[t]);
     }
 }
 

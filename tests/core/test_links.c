@@ -19,12 +19,12 @@ struct message {
     uint32_t to;
     double bytes;
     double expected_ms;  /* when its last byte leaves */
-    double delivered_ms; /* set by play() */
+    double delivered_ms; /* set by simulate_links() */
 };
 
 static double burst_ms; /* of all links */
 
-struct stage {
+struct fixture {
     struct syn_events events;
     struct syn_network network;
     struct syn_link out[HOSTS];
@@ -33,54 +33,54 @@ struct stage {
     size_t asked;                          /* how often a message was to have left */
 };
 
-static void set_up(struct stage *stage)
+static void set_up(struct fixture *fixture)
 {
-    memset(stage, 0, sizeof *stage);
-    stage->network = (struct syn_network){.events = &stage->events,
-                                          .latency_ms = LATENCY_MS,
-                                          .bytes_per_ms = RATE,
-                                          .burst_ms = burst_ms,
-                                          .hosts = HOSTS,
-                                          .links = {stage->out, stage->in}};
+    memset(fixture, 0, sizeof *fixture);
+    fixture->network = (struct syn_network){.events = &fixture->events,
+                                            .latency_ms = LATENCY_MS,
+                                            .bytes_per_ms = RATE,
+                                            .burst_ms = burst_ms,
+                                            .hosts = HOSTS,
+                                            .links = {fixture->out, fixture->in}};
 }
 
-static void tear_down(struct stage *stage)
+static void tear_down(struct fixture *fixture)
 {
-    syn_flows_free(&stage->network.flows);
-    syn_events_free(&stage->events);
+    syn_flows_free(&fixture->network.flows);
+    syn_events_free(&fixture->events);
 }
 
-static void handle(struct stage *stage, struct message *messages, const struct syn_event *event)
+static void handle(struct fixture *fixture, struct message *messages, const struct syn_event *event)
 {
     if (event->kind == SYN_EVENT_POSTED) {
         struct message *message = &messages[event->flow];
-        syn_network_send(&stage->network, event->ms, message->from, message->to, message->bytes);
+        syn_network_send(&fixture->network, event->ms, message->from, message->to, message->bytes);
     } else if (event->kind == SYN_EVENT_LEFT) {
-        stage->asked++;
-        syn_network_leave(&stage->network, event);
+        fixture->asked++;
+        syn_network_leave(&fixture->network, event);
     } else {
-        stage->of_pair[event->from][event->to]->delivered_ms = event->ms;
+        fixture->of_pair[event->from][event->to]->delivered_ms = event->ms;
     }
 }
 
 /* Send all of them, each between a pair of its own. Returns the use of the busiest link. */
-static double play(struct message *messages, size_t count, size_t *asked)
+static double simulate_links(struct message *messages, size_t count, size_t *asked)
 {
-    struct stage stage;
+    struct fixture fixture;
     struct syn_event event = {.ms = 0};
-    set_up(&stage);
+    set_up(&fixture);
     for (uint32_t i = 0; i < count; i++) {
-        stage.of_pair[messages[i].from][messages[i].to] = &messages[i];
+        fixture.of_pair[messages[i].from][messages[i].to] = &messages[i];
         syn_events_add(
-            &stage.events,
+            &fixture.events,
             (struct syn_event){.ms = messages[i].at_ms, .kind = SYN_EVENT_POSTED, .flow = i});
     }
-    while (syn_events_next(&stage.events, &event))
-        handle(&stage, messages, &event);
-    double busiest = syn_network_busiest(&stage.network, event.ms);
+    while (syn_events_next(&fixture.events, &event))
+        handle(&fixture, messages, &event);
+    double busiest = syn_network_busiest(&fixture.network, event.ms);
     if (asked)
-        *asked = stage.asked;
-    tear_down(&stage);
+        *asked = fixture.asked;
+    tear_down(&fixture);
     return busiest;
 }
 
@@ -98,7 +98,7 @@ static void a_flow_alone_has_its_links(void **state)
 {
     (void)state;
     struct message messages[] = {{0, 0, 1, 1000, 1, 0}, {0, 1, 0, 3000, 3, 0}, {0, 2, 3, 0, 0, 0}};
-    assert_true(play(messages, 3, NULL) == 3);
+    assert_true(simulate_links(messages, 3, NULL) == 3);
     assert_expected(messages, 3);
 }
 
@@ -106,7 +106,7 @@ static void two_flows_into_one_receiver_end_together_after_twice_the_time(void *
 {
     (void)state;
     struct message messages[] = {{0, 0, 2, 1000, 2, 0}, {0, 1, 2, 1000, 2, 0}};
-    assert_true(play(messages, 2, NULL) == 2);
+    assert_true(simulate_links(messages, 2, NULL) == 2);
     assert_expected(messages, 2);
     assert_true(messages[0].delivered_ms == messages[1].delivered_ms);
 }
@@ -124,7 +124,7 @@ static void flows_that_begin_as_another_ends_do_not_hold_it_up(void **state)
         struct message messages[HOSTS - 1] = {{at_ms, 1, 0, bytes, end_ms, 0}};
         for (uint32_t i = 1; i < HOSTS - 1; i++)
             messages[i] = (struct message){.at_ms = end_ms, .from = i + 1, .bytes = bytes};
-        play(messages, HOSTS - 1, NULL);
+        simulate_links(messages, HOSTS - 1, NULL);
         if (messages[0].delivered_ms != end_ms + LATENCY_MS)
             fail_msg("%.17g ms; expected %.17g", messages[0].delivered_ms, end_ms + LATENCY_MS);
     }
@@ -134,7 +134,7 @@ static void two_flows_from_one_sender_share_its_link(void **state)
 {
     (void)state;
     struct message messages[] = {{0, 2, 0, 1000, 2, 0}, {0, 2, 1, 4000, 5, 0}};
-    play(messages, 2, NULL);
+    simulate_links(messages, 2, NULL);
     assert_expected(messages, 2);
 }
 
@@ -142,7 +142,7 @@ static void a_flow_that_comes_half_way_shares_the_rest(void **state)
 {
     (void)state;
     struct message messages[] = {{0, 0, 2, 1000, 1.5, 0}, {0.5, 1, 2, 1000, 2, 0}};
-    play(messages, 2, NULL);
+    simulate_links(messages, 2, NULL);
     assert_expected(messages, 2);
 }
 
@@ -153,23 +153,23 @@ static void a_flow_is_limited_by_the_more_crowded_end(void **state)
     (void)state;
     struct message messages[] = {
         {0, 0, 3, 1000, 3, 0}, {0, 1, 3, 1000, 3, 0}, {0, 2, 3, 1000, 3, 0}, {0, 0, 4, 1000, 2, 0}};
-    play(messages, 4, NULL);
+    simulate_links(messages, 4, NULL);
     assert_expected(messages, 4);
 }
 
 static void a_link_is_in_use_by_its_share(void **state)
 {
     (void)state;
-    struct stage stage;
-    set_up(&stage);
+    struct fixture fixture;
+    set_up(&fixture);
     for (uint32_t from = 1; from < 5; from++)
-        syn_network_send(&stage.network, 0, from, 0, 1000);
-    double busy_ms = syn_network_busiest(&stage.network, 1);
+        syn_network_send(&fixture.network, 0, from, 0, 1000);
+    double busy_ms = syn_network_busiest(&fixture.network, 1);
     for (int way = 0; way < SYN_WAYS; way++)
-        stage.network.links[way]++; /* all but host 0, the receiver */
-    stage.network.hosts--;
-    double quarter_ms = syn_network_busiest(&stage.network, 1);
-    tear_down(&stage);
+        fixture.network.links[way]++; /* all but host 0, the receiver */
+    fixture.network.hosts--;
+    double quarter_ms = syn_network_busiest(&fixture.network, 1);
+    tear_down(&fixture);
     if (busy_ms != 1 || quarter_ms != 0.25)
         fail_msg("in use for %g and %g ms; expected 1 and 0.25", busy_ms, quarter_ms);
 }
@@ -227,7 +227,7 @@ static void many_flows_end_when_plain_arithmetic_says(void **state)
                 messages[count++] = (struct message){at_ms, pair / FEW, pair % FEW, bytes, -1, 0};
         }
         expect(messages, count);
-        play(messages, count, NULL);
+        simulate_links(messages, count, NULL);
         assert_expected(messages, count);
     }
 }
@@ -244,7 +244,7 @@ static void the_clock_asks_a_few_times_for_each_flow(void **state)
         messages[i] = (struct message){.at_ms = 20 * (double)syn_random_unit(&random),
                                        .from = i + 1,
                                        .bytes = 1000 + 1000 * (double)syn_random_unit(&random)};
-    play(messages, HOSTS - 1, &asked);
+    simulate_links(messages, HOSTS - 1, &asked);
     if (asked > 5 * (HOSTS - 1))
         fail_msg("asked %zu times for %d flows", asked, HOSTS - 1);
 }
@@ -259,7 +259,7 @@ static void a_link_that_rested_lets_a_burst_pass(void **state)
                                  {22, 1, 2, 3000, 22, 0},
                                  {26, 0, 3, 20000, 42, 0},
                                  {42, 4, 3, 5000, 43, 0}};
-    play(messages, 4, NULL);
+    simulate_links(messages, 4, NULL);
     burst_ms = 0;
     assert_expected(messages, 4);
 }

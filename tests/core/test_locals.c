@@ -8,16 +8,16 @@
 
 #include <syncopate/worker.h>
 
-#include "bowl.h"
+#include "quadratic.h"
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 /* The formulas in double precision, three workers in one loop. */
-enum { TEAM = 3, TEN = 10 };
+enum { WORKERS = 3, TEN = 10 };
 
 struct reference {
-    double w[BOWL_SIZE], m[BOWL_SIZE], before[BOWL_SIZE], after[BOWL_SIZE];
-    double v[TEAM][BOWL_SIZE], memory[TEAM][BOWL_SIZE];
+    double w[QUADRATIC_SIZE], m[QUADRATIC_SIZE], before[QUADRATIC_SIZE], after[QUADRATIC_SIZE];
+    double v[WORKERS][QUADRATIC_SIZE], memory[WORKERS][QUADRATIC_SIZE];
     uint64_t before_step, after_step;
     int snapshots;
 };
@@ -28,11 +28,11 @@ static double lr_of(uint64_t step)
     return step < 6 ? 0.05 : 0.005;
 }
 
-static void begin_reference(struct reference *r, float x[TEAM][BOWL_SIZE])
+static void begin_reference(struct reference *r, float x[WORKERS][QUADRATIC_SIZE])
 {
-    for (int p = 0; p < TEAM; p++) {
-        scenario_weights(x[p], BOWL_SIZE);
-        for (size_t i = 0; i < BOWL_SIZE; i++)
+    for (int p = 0; p < WORKERS; p++) {
+        scenario_weights(x[p], QUADRATIC_SIZE);
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++)
             r->w[i] = r->after[i] = r->v[p][i] = (double)x[p][i];
     }
     r->snapshots = 1;
@@ -46,8 +46,8 @@ static void correct(const struct syn_worker_options *o, struct reference *r, uin
     for (uint64_t j = r->after_step; j < steps; j++)
         covered += lr_of(j) / (1 - mu) * (1 - pow(mu, (double)(j + 1 - r->after_step)));
     double share = (1 - pow(mu, (double)(steps - r->after_step))) / covered;
-    for (int p = 0; p < TEAM; p++)
-        for (size_t i = 0; i < BOWL_SIZE; i++)
+    for (int p = 0; p < WORKERS; p++)
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++)
             r->memory[p][i] += share * (r->v[p][i] - r->w[i]);
 }
 
@@ -65,7 +65,7 @@ static void pulled(const struct syn_worker_options *o, struct reference *r, uint
     r->before_step = r->after_step;
     r->after_step = steps;
     r->snapshots++;
-    for (int p = 0; p < TEAM; p++)
+    for (int p = 0; p < WORKERS; p++)
         memcpy(r->v[p], r->w, sizeof r->w);
 }
 
@@ -101,39 +101,39 @@ static double local_change(const struct syn_worker_options *o, struct reference 
 
 /* One step of all three workers, with x the weights that their gradients are computed at. */
 static void reference_step(const struct syn_worker_options *o, struct reference *r, size_t step,
-                           float x[TEAM][BOWL_SIZE], bool *pull_open)
+                           float x[WORKERS][QUADRATIC_SIZE], bool *pull_open)
 {
-    static float g[TEAM][BOWL_SIZE];
+    static float g[WORKERS][QUADRATIC_SIZE];
     const double lr = lr_of(step);
-    for (int p = 0; p < TEAM; p++)
-        bowl_gradient((size_t)p, step, x[p], g[p]);
+    for (int p = 0; p < WORKERS; p++)
+        quadratic_gradient((size_t)p, step, x[p], g[p]);
     if (*pull_open)
         pulled(o, r, step);
     *pull_open = false;
-    for (size_t i = 0; i < BOWL_SIZE; i++) {
-        double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / (double)TEAM;
+    for (size_t i = 0; i < QUADRATIC_SIZE; i++) {
+        double mean = ((double)g[0][i] + (double)g[1][i] + (double)g[2][i]) / (double)WORKERS;
         r->m[i] = o->optimizer.momentum * r->m[i] + mean + o->optimizer.weight_decay * r->w[i];
         r->w[i] -= lr * r->m[i];
     }
     bool is_prompt = step < o->warmup;
     if (!is_prompt || carries(o))
-        for (int p = 0; p < TEAM; p++)
-            for (size_t i = 0; i < BOWL_SIZE; i++)
+        for (int p = 0; p < WORKERS; p++)
+            for (size_t i = 0; i < QUADRATIC_SIZE; i++)
                 r->v[p][i] -= local_change(o, r, p, i, (double)g[p][i], lr);
     if (is_prompt) {
         pulled(o, r, step + 1);
     } else {
         *pull_open = (step - o->warmup) % o->delay == o->delay - 1;
     }
-    for (int p = 0; p < TEAM; p++)
-        for (size_t i = 0; i < BOWL_SIZE; i++)
+    for (int p = 0; p < WORKERS; p++)
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++)
             x[p][i] = (float)r->v[p][i];
 }
 
 struct following {
     struct syn_worker_options options;
-    float weights[TEAM][TEN][BOWL_SIZE];
-    enum syn_status status[TEAM];
+    float weights[WORKERS][TEN][QUADRATIC_SIZE];
+    enum syn_status status[WORKERS];
 };
 
 static void follow(struct syn_group *group, size_t rank, void *context)
@@ -141,15 +141,15 @@ static void follow(struct syn_group *group, size_t rank, void *context)
     struct following *own = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE];
-    float gradient[BOWL_SIZE];
-    scenario_weights(weights, BOWL_SIZE);
-    own->status[rank] = scenario_layout(bowl_tensors, &layout);
+    float weights[QUADRATIC_SIZE];
+    float gradient[QUADRATIC_SIZE];
+    scenario_weights(weights, QUADRATIC_SIZE);
+    own->status[rank] = scenario_layout(quadratic_tensors, &layout);
     if (own->status[rank] == SYN_OK)
         own->status[rank] = syn_worker_open(group, layout, &own->options, weights, &worker);
     for (size_t step = 0; step < TEN && own->status[rank] == SYN_OK; step++) {
         struct syn_rates rates = {.lr = lr_of(step)};
-        bowl_gradient(rank, step, weights, gradient);
+        quadratic_gradient(rank, step, weights, gradient);
         own->status[rank] = syn_worker_step(worker, gradient, &rates, weights);
         memcpy(own->weights[rank][step], weights, sizeof weights);
     }
@@ -163,21 +163,21 @@ static void every_local_update_follows_its_formula(void **state)
     static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd", "glu", "carry"};
     struct following *own = calloc(1, sizeof *own);
     for (int l = 0; l < 6; l++) {
-        own->options = bowl_options("ssd-sgd");
+        own->options = quadratic_options("ssd-sgd");
         own->options.delay = 3;
         own->options.warmup = 1;
         own->options.optimizer_local = locals[l];
         own->options.momentum_local = 0.5;
         own->options.optimizer.weight_decay = 0.1;
-        team_run(TEAM, 20000, follow, own);
+        run_workers(WORKERS, 20000, follow, own);
         struct reference *reference = calloc(1, sizeof *reference);
-        static float x[TEAM][BOWL_SIZE];
+        static float x[WORKERS][QUADRATIC_SIZE];
         begin_reference(reference, x);
         bool pull_open = false;
         for (size_t step = 0; step < TEN; step++) {
             reference_step(&own->options, reference, step, x, &pull_open);
-            for (int p = 0; p < TEAM; p++)
-                for (size_t i = 0; i < BOWL_SIZE; i++) {
+            for (int p = 0; p < WORKERS; p++)
+                for (size_t i = 0; i < QUADRATIC_SIZE; i++) {
                     double got = (double)own->weights[p][step][i];
                     double expected = reference->v[p][i];
                     if (fabs(got - expected) > 5e-6 * (1 + fabs(expected)))

@@ -10,62 +10,63 @@
 
 #include "exchange/exchange.h"
 #include "inspect/median.h"
-#include "team.h"
+#include "workers.h"
 
-static const size_t team_sizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
+static const size_t worker_counts[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
 enum { SIZE = 4001 };
 
-struct stage {
+struct fixture {
     struct syn_reducer_options options;
     size_t size;
-    enum syn_status status[TEAM_MOST];
-    struct syn_exchange_measure got[TEAM_MOST];
+    enum syn_status status[WORKERS_MOST];
+    struct syn_exchange_measure got[WORKERS_MOST];
 };
 
-static struct stage stage_for(const char *recipe)
+static struct fixture fixture_for(const char *recipe)
 {
-    struct stage stage = {.size = SIZE};
-    syn_reducer_defaults(&stage.options);
-    assert_ok(syn_recipe_apply(recipe, &stage.options));
-    stage.options.indices = "raw"; /* so that every list of k entries has the same size */
-    stage.options.density = 0.02;
-    return stage;
+    struct fixture fixture = {.size = SIZE};
+    syn_reducer_defaults(&fixture.options);
+    assert_ok(syn_recipe_apply(recipe, &fixture.options));
+    fixture.options.indices = "raw"; /* so that every list of k entries has the same size */
+    fixture.options.density = 0.02;
+    return fixture;
 }
 
 static void measure(struct syn_group *group, size_t rank, void *context)
 {
-    struct stage *stage = context;
-    stage->status[rank] =
-        syn_measure_exchange(group, &stage->options, stage->size, 2, &stage->got[rank]);
+    struct fixture *fixture = context;
+    fixture->status[rank] =
+        syn_measure_exchange(group, &fixture->options, fixture->size, 2, &fixture->got[rank]);
 }
 
-static void assert_bytes_are_theory(struct stage *stage, size_t workers)
+static void assert_bytes_are_theory(struct fixture *fixture, size_t workers)
 {
-    team_run(workers, 20000, measure, stage);
+    run_workers(workers, 20000, measure, fixture);
     for (size_t w = 0; w < workers; w++) {
-        assert_int_equal(stage->status[w], SYN_OK);
-        assert_memory_equal(&stage->got[w], &stage->got[0], sizeof stage->got[0]);
+        assert_int_equal(fixture->status[w], SYN_OK);
+        assert_memory_equal(&fixture->got[w], &fixture->got[0], sizeof fixture->got[0]);
     }
     /* The ring's chunks differ by a float; a merge may cancel an entry. Owners have their pieces by
      * chance: that evens out in long lists, and these are short. */
-    bool is_by_chance = strcmp(stage->options.exchange, "split") == 0;
-    double bound = stage->got[0].bytes_bound;
-    double off = fabs((double)stage->got[0].bytes_max - bound);
+    bool is_by_chance = strcmp(fixture->options.exchange, "split") == 0;
+    double bound = fixture->got[0].bytes_bound;
+    double off = fabs((double)fixture->got[0].bytes_max - bound);
     if (off > 8 * (double)workers + (is_by_chance ? 0.3 * bound : 0))
-        fail_msg("%s with %zu workers sends %llu bytes; theory says %g", stage->options.exchange,
-                 workers, (unsigned long long)stage->got[0].bytes_max, bound);
+        fail_msg("%s with %zu workers sends %llu bytes; theory says %g", fixture->options.exchange,
+                 workers, (unsigned long long)fixture->got[0].bytes_max, bound);
 }
 
 static void every_exchange_sends_what_theory_says(void **state)
 {
     (void)state;
-    for (size_t t = 0; t < sizeof team_sizes / sizeof team_sizes[0]; t++)
+    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++)
         for (size_t i = 0; syn_exchange_row(i); i++) {
-            struct stage stage = stage_for(syn_exchange_row(i)->is_dense ? "ssgd" : "topk");
-            stage.options.exchange = syn_exchange_row(i)->part.name;
-            assert_bytes_are_theory(&stage, team_sizes[t]);
-            assert_int_equal(stage.got[0].count, syn_exchange_row(i)->is_dense ? SIZE : SIZE / 50);
+            struct fixture fixture = fixture_for(syn_exchange_row(i)->is_dense ? "ssgd" : "topk");
+            fixture.options.exchange = syn_exchange_row(i)->part.name;
+            assert_bytes_are_theory(&fixture, worker_counts[t]);
+            assert_int_equal(fixture.got[0].count,
+                             syn_exchange_row(i)->is_dense ? SIZE : SIZE / 50);
         }
 }
 
@@ -75,14 +76,14 @@ static void split_of_everything_sends_what_theory_says_to_the_byte(void **state)
     (void)state;
     static const size_t sizes[] = {2, 4, 8};
     for (size_t t = 0; t < 3; t++) {
-        struct stage stage = stage_for("topk");
-        stage.options.exchange = "split";
-        stage.options.keep = 1;
-        stage.options.density = 1;
-        stage.size = 8 * 256;
-        team_run(sizes[t], 20000, measure, &stage);
-        assert_int_equal(stage.status[0], SYN_OK);
-        assert_true(fabs((double)stage.got[0].bytes_max - stage.got[0].bytes_bound) < 1);
+        struct fixture fixture = fixture_for("topk");
+        fixture.options.exchange = "split";
+        fixture.options.keep = 1;
+        fixture.options.density = 1;
+        fixture.size = 8 * 256;
+        run_workers(sizes[t], 20000, measure, &fixture);
+        assert_int_equal(fixture.status[0], SYN_OK);
+        assert_true(fabs((double)fixture.got[0].bytes_max - fixture.got[0].bytes_bound) < 1);
     }
 }
 
@@ -91,15 +92,15 @@ static void split_sends_two_messages_of_evenly_shared_lists(void **state)
     (void)state;
     static const size_t sizes[] = {4, 7, 16};
     for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
-        struct stage stage = stage_for("topk");
+        struct fixture fixture = fixture_for("topk");
         double workers = (double)sizes[t];
-        stage.options.exchange = "split";
-        stage.options.keep = 1;
-        stage.options.density = 0.01;
-        stage.size = 2500000;
-        team_run(sizes[t], 60000, measure, &stage);
-        assert_int_equal(stage.status[0], SYN_OK);
-        double lists = (double)stage.got[0].bytes_max / (25000 * 8.0);
+        fixture.options.exchange = "split";
+        fixture.options.keep = 1;
+        fixture.options.density = 0.01;
+        fixture.size = 2500000;
+        run_workers(sizes[t], 60000, measure, &fixture);
+        assert_int_equal(fixture.status[0], SYN_OK);
+        double lists = (double)fixture.got[0].bytes_max / (25000 * 8.0);
         double bound = 2 * (workers - 1) / workers;
         if (fabs(lists / bound - 1) > 0.03)
             fail_msg("%zu workers: the busiest sends %g lists; expected %g", sizes[t], lists,
@@ -110,8 +111,8 @@ static void split_sends_two_messages_of_evenly_shared_lists(void **state)
 static void halves_halve_the_bytes_of_theory_too(void **state)
 {
     (void)state;
-    struct stage whole = stage_for("ssgd");
-    struct stage half = stage_for("ssgd");
+    struct fixture whole = fixture_for("ssgd");
+    struct fixture half = fixture_for("ssgd");
     half.options.values = "f16";
     half.options.residual = "feedback";
     assert_bytes_are_theory(&whole, 4);
@@ -122,39 +123,39 @@ static void halves_halve_the_bytes_of_theory_too(void **state)
 static void nothing_is_not_measured(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("gtopk");
+    struct fixture fixture = fixture_for("gtopk");
     struct syn_select_measure select;
     struct syn_codec_measure codec;
-    stage.size = 0;
-    team_run(1, 1000, measure, &stage);
-    assert_int_equal(stage.status[0], SYN_INVALID);
-    assert_status(SYN_INVALID, syn_measure_select(&stage.options, 0, 1, &select));
-    assert_status(SYN_INVALID, syn_measure_select(&stage.options, 1, 0, &select));
-    assert_status(SYN_INVALID, syn_measure_codec(&stage.options, 0, 1, &codec));
-    stage.options.residual = "none";
-    stage.size = 1;
-    team_run(1, 1000, measure, &stage);
-    assert_int_equal(stage.status[0], SYN_INVALID);
+    fixture.size = 0;
+    run_workers(1, 1000, measure, &fixture);
+    assert_int_equal(fixture.status[0], SYN_INVALID);
+    assert_status(SYN_INVALID, syn_measure_select(&fixture.options, 0, 1, &select));
+    assert_status(SYN_INVALID, syn_measure_select(&fixture.options, 1, 0, &select));
+    assert_status(SYN_INVALID, syn_measure_codec(&fixture.options, 0, 1, &codec));
+    fixture.options.residual = "none";
+    fixture.size = 1;
+    run_workers(1, 1000, measure, &fixture);
+    assert_int_equal(fixture.status[0], SYN_INVALID);
 }
 
 static void a_residual_that_is_left_open_is_resolved_first(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("ssgd");
-    stage.options.residual = "auto";
-    stage.options.values = "f16";
-    team_run(2, 60000, measure, &stage);
-    assert_int_equal(stage.status[0], SYN_OK);
+    struct fixture fixture = fixture_for("ssgd");
+    fixture.options.residual = "auto";
+    fixture.options.values = "f16";
+    run_workers(2, 60000, measure, &fixture);
+    assert_int_equal(fixture.status[0], SYN_OK);
 }
 
 static void codes_are_measured_with_their_entropy(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("topk");
+    struct fixture fixture = fixture_for("topk");
     struct syn_codec_measure got;
-    stage.options.indices = "auto";
-    stage.options.density = 0.001;
-    assert_ok(syn_measure_codec(&stage.options, 1000000, 1, &got));
+    fixture.options.indices = "auto";
+    fixture.options.density = 0.001;
+    assert_ok(syn_measure_codec(&fixture.options, 1000000, 1, &got));
     assert_int_equal(got.count, 1000);
     assert_string_equal(got.indices, "rice");
     assert_true(fabs(got.entropy_bits - 11.40) < 0.01);
@@ -165,21 +166,21 @@ static void codes_are_measured_with_their_entropy(void **state)
 static void as_many_are_picked_as_the_density_says(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("gtopk");
+    struct fixture fixture = fixture_for("gtopk");
     struct syn_select_measure got;
-    assert_ok(syn_measure_select(&stage.options, SIZE, 2, &got));
+    assert_ok(syn_measure_select(&fixture.options, SIZE, 2, &got));
     assert_int_equal(got.picked, SIZE / 50);
 }
 
-struct links_stage {
-    enum syn_status status[TEAM_MOST];
-    struct syn_links_measure got[TEAM_MOST];
+struct links_fixture {
+    enum syn_status status[WORKERS_MOST];
+    struct syn_links_measure got[WORKERS_MOST];
 };
 
 static void measure_links(struct syn_group *group, size_t rank, void *context)
 {
-    struct links_stage *stage = context;
-    stage->status[rank] = syn_measure_links(group, 1000, 5, &stage->got[rank]);
+    struct links_fixture *fixture = context;
+    fixture->status[rank] = syn_measure_links(group, 1000, 5, &fixture->got[rank]);
 }
 
 static void all_workers_find_the_same_links(void **state)
@@ -187,14 +188,14 @@ static void all_workers_find_the_same_links(void **state)
     (void)state;
     const size_t sizes[] = {2, 3, 4, 5};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct links_stage stage;
-        memset(&stage, 0, sizeof stage);
-        team_run(sizes[i], 20000, measure_links, &stage);
+        struct links_fixture fixture;
+        memset(&fixture, 0, sizeof fixture);
+        run_workers(sizes[i], 20000, measure_links, &fixture);
         for (size_t w = 0; w < sizes[i]; w++) {
-            assert_int_equal(stage.status[w], SYN_OK);
-            assert_memory_equal(&stage.got[w], &stage.got[0], sizeof stage.got[0]);
+            assert_int_equal(fixture.status[w], SYN_OK);
+            assert_memory_equal(&fixture.got[w], &fixture.got[0], sizeof fixture.got[0]);
         }
-        const struct syn_links_measure *got = &stage.got[0];
+        const struct syn_links_measure *got = &fixture.got[0];
         assert_true(got->latency_ms > 0 && got->worst_latency_ms >= got->latency_ms);
         assert_true(got->worst_bytes_per_ms > 0 && got->bytes_per_ms >= got->worst_bytes_per_ms);
         assert_true(got->worst_from < sizes[i] && got->worst_to < sizes[i]);
@@ -206,18 +207,18 @@ static void all_workers_find_the_same_links(void **state)
 static void one_worker_has_no_links(void **state)
 {
     (void)state;
-    struct links_stage stage;
-    memset(&stage, 0, sizeof stage);
-    team_run(1, 20000, measure_links, &stage);
-    assert_int_equal(stage.status[0], SYN_INVALID);
+    struct links_fixture fixture;
+    memset(&fixture, 0, sizeof fixture);
+    run_workers(1, 20000, measure_links, &fixture);
+    assert_int_equal(fixture.status[0], SYN_INVALID);
 }
 
 static void a_threshold_picks_less_than_it_may(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("strom");
+    struct fixture fixture = fixture_for("strom");
     struct syn_select_measure select;
-    assert_ok(syn_measure_select(&stage.options, SIZE, 2, &select));
+    assert_ok(syn_measure_select(&fixture.options, SIZE, 2, &select));
     assert_in_range(select.picked, 1, SIZE / 50);
 }
 

@@ -10,7 +10,7 @@
 #include <syncopate/recipe.h>
 
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { SIZE = 1 << 21, STEPS = 4 };
 #define MODEL ((double)SIZE * sizeof(float))
@@ -26,7 +26,7 @@ struct taking {
     double began; /* bytes of the process before workers opened */
     double taken; /* multiples of the model, by each worker */
     pthread_barrier_t meeting;
-    enum syn_status status[TEAM_MOST];
+    enum syn_status status[WORKERS_MOST];
 };
 
 /* Bytes of this process that are in memory. */
@@ -97,7 +97,7 @@ static enum syn_status train(struct syn_group *group, const struct syn_layout *l
 static void member(struct syn_group *group, size_t rank, void *context)
 {
     static float gradient[SIZE]; /* the same for all, so that it does not count */
-    static float weights[TEAM_MOST][SIZE];
+    static float weights[WORKERS_MOST][SIZE];
     struct taking *taking = context;
     struct syn_layout *layout = NULL;
     struct syn_reducer *reducer = NULL;
@@ -127,7 +127,7 @@ static void member(struct syn_group *group, size_t rank, void *context)
 static double taken_by(struct taking taking)
 {
     pthread_barrier_init(&taking.meeting, NULL, (unsigned)taking.workers);
-    team_run(taking.workers, 60000, member, &taking);
+    run_workers(taking.workers, 60000, member, &taking);
     pthread_barrier_destroy(&taking.meeting);
     for (size_t i = 0; i < taking.workers; i++)
         assert_int_equal(taking.status[i], SYN_OK);

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 #include "tensor/kernels.h"
 
-enum { SIZE = STAGE_SIZE, MOST_WORKERS = 8 };
+enum { SIZE = FIXTURE_SIZE, MOST_WORKERS = 8 };
 
 /* corrected: u = mu*u + g; v += u; the largest of v goes, and v is zero where it went; masked: and
  * so is u. */
-static void follow_momentum(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void follow_momentum(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     static float gradient[SIZE], sum[SIZE];
     double u[SIZE] = {0}, v[SIZE] = {0};
-    bool forgets = strcmp(stage->options.residual, "masked") == 0;
+    bool forgets = strcmp(fixture->options.residual, "masked") == 0;
     bool holds = true;
     for (size_t i = 0; i < 10; i++) {
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
-        holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+        holds = holds && fixture_step(reducer, gradient, NULL, sum) == SYN_OK;
         for (size_t e = 0; e < SIZE; e++) {
             u[e] = 0.9F * u[e] + (double)gradient[e];
             v[e] += u[e];
@@ -32,7 +32,7 @@ static void follow_momentum(struct stage *stage, struct syn_reducer *reducer, si
             holds = holds && fabs((double)syn_reducer_residual(reducer)[e] - v[e]) < 1e-4;
         }
     }
-    stage->holds[rank] = holds;
+    fixture->holds[rank] = holds;
 }
 
 static void momentum_in_the_residual_follows_its_formula(void **state)
@@ -40,11 +40,11 @@ static void momentum_in_the_residual_follows_its_formula(void **state)
     (void)state;
     static const char *const residuals[] = {"corrected", "masked"};
     for (int r = 0; r < 2; r++) {
-        struct stage stage = stage_for("gtopk");
-        stage.options.residual = residuals[r];
-        stage.options.residual_momentum = 0.9;
-        stage_play(&stage, 1, 2000, follow_momentum);
-        if (!stage.holds[0])
+        struct fixture fixture = fixture_for("gtopk");
+        fixture.options.residual = residuals[r];
+        fixture.options.residual_momentum = 0.9;
+        fixture_run(&fixture, 1, 2000, follow_momentum);
+        if (!fixture.holds[0])
             fail_msg("residual %s", residuals[r]);
     }
 }
@@ -80,11 +80,11 @@ static float next_tau(const struct syn_reducer_options *options, float tau, size
 }
 
 /* strom: r += s*g; where |r| >= tau, tau goes with r's sign and leaves r. */
-static void follow_strom(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void follow_strom(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     float gradient[SIZE], r[SIZE] = {0};
-    bool has_target = strcmp(stage->options.threshold_mode, "target") == 0;
-    float tau = has_target ? 0 : (float)stage->options.threshold;
+    bool has_target = strcmp(fixture->options.threshold_mode, "target") == 0;
+    float tau = has_target ? 0 : (float)fixture->options.threshold;
     size_t sent = 0;
     struct syn_step step = syn_reducer_step(reducer);
     bool holds = true;
@@ -96,7 +96,7 @@ static void follow_strom(struct stage *stage, struct syn_reducer *reducer, size_
         for (size_t e = 0; e < SIZE; e++)
             r[e] += step.scale * gradient[e];
         if (i > 0 || has_target)
-            tau = next_tau(&stage->options, tau, sent, r);
+            tau = next_tau(&fixture->options, tau, sent, r);
         sent = 0;
         holds = syn_reducer_begin(reducer, gradient, &step, &ticket) == SYN_OK &&
                 syn_reducer_wait(reducer, ticket, &merged) == SYN_OK &&
@@ -113,7 +113,7 @@ static void follow_strom(struct stage *stage, struct syn_reducer *reducer, size_
         }
         holds = holds && sent == merged.count;
     }
-    stage->holds[rank] = holds;
+    fixture->holds[rank] = holds;
 }
 
 static void strom_follows_its_formula_in_every_mode(void **state)
@@ -123,20 +123,20 @@ static void strom_follows_its_formula_in_every_mode(void **state)
     static const double thresholds[] = {0.2, 0.5, 2};
     for (int m = 0; m < 3; m++)
         for (int t = 0; t < 3; t++) {
-            struct stage stage = stage_for("strom");
-            stage.options.threshold_mode = modes[m];
-            stage.options.threshold = thresholds[t];
-            stage.options.density_max = 1;
-            stage.options.threshold_low = 0.02;
-            stage.options.threshold_high = 0.1;
-            stage_play(&stage, 1, 2000, follow_strom);
-            if (!stage.holds[0])
+            struct fixture fixture = fixture_for("strom");
+            fixture.options.threshold_mode = modes[m];
+            fixture.options.threshold = thresholds[t];
+            fixture.options.density_max = 1;
+            fixture.options.threshold_low = 0.02;
+            fixture.options.threshold_high = 0.1;
+            fixture_run(&fixture, 1, 2000, follow_strom);
+            if (!fixture.holds[0])
                 fail_msg("mode %s, tau %g", modes[m], thresholds[t]);
         }
 }
 
 /* What was asked for by density is sent, and no more, whatever the gradients' scale. */
-static void follow_density(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void follow_density(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     float gradient[SIZE];
     bool holds = true;
@@ -145,12 +145,12 @@ static void follow_density(struct stage *stage, struct syn_reducer *reducer, siz
         struct syn_merged merged;
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
         for (size_t e = 0; e < SIZE; e++)
-            gradient[e] *= stage->bad;
+            gradient[e] *= fixture->bad;
         holds = syn_reducer_begin(reducer, gradient, NULL, &ticket) == SYN_OK &&
                 syn_reducer_wait(reducer, ticket, &merged) == SYN_OK &&
                 merged.cost.selected > SIZE / 100 && merged.cost.selected <= SIZE / 20;
     }
-    stage->holds[rank] = holds;
+    fixture->holds[rank] = holds;
 }
 
 static void strom_steers_to_its_density_whatever_the_scale(void **state)
@@ -158,36 +158,36 @@ static void strom_steers_to_its_density_whatever_the_scale(void **state)
     (void)state;
     static const float scales[] = {1e-6F, 1, 1e6F};
     for (int s = 0; s < 3; s++) {
-        struct stage stage = stage_for("strom");
-        stage.bad = scales[s];
-        stage_play(&stage, 1, 2000, follow_density);
-        assert_true(stage.holds[0]);
+        struct fixture fixture = fixture_for("strom");
+        fixture.bad = scales[s];
+        fixture_run(&fixture, 1, 2000, follow_density);
+        assert_true(fixture.holds[0]);
     }
 }
 
 /* A list of one entry, the same on all workers, from each owner's block in turn. */
-static void send_one_entry(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void send_one_entry(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     bool holds = true;
     for (size_t entry = 10; entry < SIZE; entry += 256) {
         float gradient[SIZE] = {0};
         float sum[SIZE] = {0};
         gradient[entry] = 0.5F;
-        holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK && sum[entry] == 2;
+        holds = holds && fixture_step(reducer, gradient, NULL, sum) == SYN_OK && sum[entry] == 2;
     }
-    stage->holds[rank] = holds;
+    fixture->holds[rank] = holds;
 }
 
 static void owners_keep_an_entry_each_of_lists_shorter_than_the_number_of_workers(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("topk");
-    stage.options.exchange = "split";
-    stage.options.keep = 1;
-    stage.options.density = 1.0 / STAGE_SIZE;
-    stage_play(&stage, 4, 20000, send_one_entry);
+    struct fixture fixture = fixture_for("topk");
+    fixture.options.exchange = "split";
+    fixture.options.keep = 1;
+    fixture.options.density = 1.0 / FIXTURE_SIZE;
+    fixture_run(&fixture, 4, 20000, send_one_entry);
     for (size_t w = 0; w < 4; w++)
-        assert_true(stage.holds[w]);
+        assert_true(fixture.holds[w]);
 }
 
 /* Zero all but the k largest magnitudes, ties to the smaller index: plain, by picking the largest k
@@ -209,7 +209,7 @@ static void keep_largest(float *x, size_t k)
 }
 
 struct merging {
-    struct stage stage;
+    struct fixture fixture;
     enum gradients gradients;
     float sums[MOST_WORKERS][SIZE];
 };
@@ -217,14 +217,14 @@ struct merging {
 static void merge_once(struct syn_group *group, size_t rank, void *context)
 {
     struct merging *merging = context;
-    struct stage *stage = &merging->stage;
+    struct fixture *fixture = &merging->fixture;
     struct syn_reducer *reducer;
     float gradient[SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    if (stage->got[rank] != SYN_OK)
+    fixture_note(fixture, rank, fixture_open(fixture, group, &reducer));
+    if (fixture->got[rank] != SYN_OK)
         return;
     scenario_gradient(merging->gradients, rank, 0, gradient, SIZE);
-    stage_note(stage, rank, stage_step(reducer, gradient, NULL, merging->sums[rank]));
+    fixture_note(fixture, rank, fixture_step(reducer, gradient, NULL, merging->sums[rank]));
     syn_reducer_close(reducer);
 }
 
@@ -253,12 +253,12 @@ static void gtopk_is_what_plain_merging_gives(void **state)
     for (size_t workers = 1; workers <= MOST_WORKERS; workers *= 2)
         for (int e = 0; e < 2; e++)
             for (int g = 0; g < 3; g++) {
-                merging = (struct merging){.stage = stage_for("gtopk"), .gradients = kinds[g]};
-                merging.stage.options.exchange = exchanges[e];
-                team_run(workers, 20000, merge_once, &merging);
+                merging = (struct merging){.fixture = fixture_for("gtopk"), .gradients = kinds[g]};
+                merging.fixture.options.exchange = exchanges[e];
+                run_workers(workers, 20000, merge_once, &merging);
                 merge_plainly(kinds[g], workers, SIZE / 20, lists);
                 for (size_t w = 0; w < workers; w++) {
-                    assert_int_equal(merging.stage.got[w], SYN_OK);
+                    assert_int_equal(merging.fixture.got[w], SYN_OK);
                     for (size_t i = 0; i < SIZE; i++)
                         if (merging.sums[w][i] != lists[0][i])
                             fail_msg(
@@ -277,7 +277,7 @@ struct account {
 static void keep_account(struct syn_group *group, size_t rank, void *context)
 {
     struct account *account = context;
-    scenario_play(&account->scenario, group, &account->reports[rank]);
+    scenario_run(&account->scenario, group, &account->reports[rank]);
 }
 
 /* Who takes entries back, of four workers. */
@@ -289,7 +289,7 @@ static void assert_takers(const char *exchange, const char *putback, const bool 
                                                         {"residual", "feedback"},
                                                         {"exchange", exchange},
                                                         {"putback", putback}}}};
-    team_run(4, 20000, keep_account, &account);
+    run_workers(4, 20000, keep_account, &account);
     for (size_t w = 0; w < 4; w++) {
         assert_int_equal(account.reports[w].status, SYN_OK);
         if ((account.reports[w].taken_back > 0) != takes[w])

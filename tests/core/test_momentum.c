@@ -13,7 +13,7 @@
 #include <syncopate/worker.h>
 
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { SIZE = 600, WORKERS = 3, STEPS = 150 };
 
@@ -69,7 +69,7 @@ static struct descent run(const char *recipe, const char *form, double density)
     descent.options.momentum_form = form;
     descent.options.reducer.density = density;
     descent.options.optimizer.momentum = 0.9;
-    team_run(WORKERS, 20000, descend, &descent);
+    run_workers(WORKERS, 20000, descend, &descent);
     for (size_t w = 0; w < WORKERS; w++)
         assert_false(descent.failed[w]);
     return descent;

@@ -10,9 +10,9 @@
 
 #include "base/hash.h"
 #include "base/status.h"
-#include "bowl.h"
+#include "quadratic.h"
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { STEPS = 20, BAD_STEP = 8 };
 
@@ -26,22 +26,23 @@ struct run {
     bool is_everyones; /* it is in all workers' gradients */
     bool by_tensor;    /* tensors become ready one by one */
 
-    enum syn_status status[TEAM_MOST]; /* the first that is neither good nor SYN_NONFINITE */
-    char cause[TEAM_MOST][512];        /* of the first failure */
-    size_t failures[TEAM_MOST];
-    uint64_t failed_at[TEAM_MOST]; /* a bit for each call, settling included, that was not finite */
-    float after[TEAM_MOST][BOWL_SIZE];   /* the weights of the last of these */
-    uint64_t hash[TEAM_MOST];            /* of all weights handed out by good steps */
-    size_t unfit[TEAM_MOST];             /* weights that any step handed out and are not finite */
-    float weights[TEAM_MOST][BOWL_SIZE]; /* the settled ones */
+    enum syn_status status[WORKERS_MOST]; /* the first that is neither good nor SYN_NONFINITE */
+    char cause[WORKERS_MOST][512];        /* of the first failure */
+    size_t failures[WORKERS_MOST];
+    uint64_t
+        failed_at[WORKERS_MOST]; /* a bit for each call, settling included, that was not finite */
+    float after[WORKERS_MOST][QUADRATIC_SIZE]; /* the weights of the last of these */
+    uint64_t hash[WORKERS_MOST];               /* of all weights handed out by good steps */
+    size_t unfit[WORKERS_MOST]; /* weights that any step handed out and are not finite */
+    float weights[WORKERS_MOST][QUADRATIC_SIZE]; /* the settled ones */
 };
 
 /* A run of a recipe, allocated; free() it. */
 static struct run *run_of(const char *recipe, float bad, size_t bad_steps)
 {
     struct run *run = calloc(1, sizeof *run);
-    run->options = bowl_options(recipe);
-    run->tensors = bowl_tensors;
+    run->options = quadratic_options(recipe);
+    run->tensors = quadratic_tensors;
     run->steps = STEPS;
     run->bad = bad;
     run->bad_entry = 450;
@@ -81,20 +82,20 @@ static enum syn_status take_step(const struct run *run, struct syn_worker *worke
 /* Bad steps come on top of the others, which do not know of them. */
 static void train(struct run *run, struct syn_worker *worker, size_t rank, bool is_odd)
 {
-    float weights[BOWL_SIZE];
-    float gradient[BOWL_SIZE];
-    scenario_weights(weights, BOWL_SIZE);
+    float weights[QUADRATIC_SIZE];
+    float gradient[QUADRATIC_SIZE];
+    scenario_weights(weights, QUADRATIC_SIZE);
     size_t calls = run->steps + run->bad_steps;
     bool goes_on = true;
     for (size_t call = 0, step = 0; call < calls && goes_on; call++) {
         bool is_bad = call >= BAD_STEP && call < BAD_STEP + run->bad_steps;
-        bowl_gradient(rank, step, weights, gradient);
+        quadratic_gradient(rank, step, weights, gradient);
         step += !is_bad;
         if (is_bad && (is_odd || run->is_everyones))
             gradient[run->bad_entry] = run->bad;
         enum syn_status status = take_step(run, worker, gradient, weights);
         goes_on = note(run, rank, call, status, weights);
-        for (size_t i = 0; i < BOWL_SIZE; i++)
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++)
             run->unfit[rank] += isfinite(weights[i]) ? 0 : 1;
         if (status == SYN_OK)
             run->hash[rank] = syn_hash(run->hash[rank], weights, sizeof weights);
@@ -107,12 +108,12 @@ static void train(struct run *run, struct syn_worker *worker, size_t rank, bool 
 
 static void member(struct syn_group *group, size_t rank, void *context)
 {
-    float first[BOWL_SIZE];
+    float first[QUADRATIC_SIZE];
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
     enum syn_status status = scenario_layout(run->tensors, &layout);
-    scenario_weights(first, BOWL_SIZE);
+    scenario_weights(first, QUADRATIC_SIZE);
     if (status == SYN_OK)
         status = syn_worker_open(group, layout, &run->options, first, &worker);
     if (note(run, rank, 0, status, first) && worker)
@@ -122,16 +123,16 @@ static void member(struct syn_group *group, size_t rank, void *context)
 }
 
 /* Run it; everyone must come to its end, with the same weights, which are finite. */
-static void play(struct run *run, size_t workers)
+static void execute(struct run *run, size_t workers)
 {
-    team_run(workers, 20000, member, run);
+    run_workers(workers, 20000, member, run);
     for (size_t w = 0; w < workers; w++) {
         if (run->status[w] != SYN_OK)
             fail_msg("worker %zu of %zu: %s", w, workers, run->cause[w]);
         assert_memory_equal(run->weights[w], run->weights[0], sizeof run->weights[0]);
         assert_int_equal(run->unfit[w], 0);
     }
-    for (size_t i = 0; i < BOWL_SIZE; i++)
+    for (size_t i = 0; i < QUADRATIC_SIZE; i++)
         assert_true(isfinite(run->weights[0][i]));
 }
 
@@ -146,7 +147,7 @@ static void assert_failed_together(const struct run *run, size_t workers)
     assert_non_null(strstr(run->cause[workers - 1], "\"t1\", entry 50"));
 }
 
-static const size_t teams[] = {1, 2, 3, 5};
+static const size_t worker_counts[] = {1, 2, 3, 5};
 
 static void without_a_delay_the_step_leaves_no_trace(void **state)
 {
@@ -170,11 +171,11 @@ static void without_a_delay_the_step_leaves_no_trace(void **state)
                     good->options.reducer.values = failed->options.reducer.values = "q4";
                     good->options.reducer.residual = failed->options.reducer.residual = "feedback";
                 }
-                play(good, teams[t]);
-                play(failed, teams[t]);
-                assert_failed_together(failed, teams[t]);
+                execute(good, worker_counts[t]);
+                execute(failed, worker_counts[t]);
+                assert_failed_together(failed, worker_counts[t]);
                 assert_true(failed->failed_at[0] == (uint64_t)3 << BAD_STEP);
-                for (size_t w = 0; w < teams[t]; w++)
+                for (size_t w = 0; w < worker_counts[t]; w++)
                     assert_true(failed->hash[w] == good->hash[w]);
                 free(good);
                 free(failed);
@@ -207,14 +208,14 @@ static void with_a_delay_all_begin_anew_from_the_same_weights(void **state)
             for (size_t window = 1; window <= 5; window += 2) {
                 struct run *run = delayed(number, NAN, 1 + window / 2);
                 run->options.window = window;
-                play(run, teams[t]);
-                assert_failed_together(run, teams[t]);
+                execute(run, worker_counts[t]);
+                assert_failed_together(run, worker_counts[t]);
                 /* Found no more than a window late. */
                 assert_true(run->failed_at[0] < (uint64_t)1 << (BAD_STEP + 2 * window + 1));
                 assert_true(run->failed_at[0] >= (uint64_t)1 << BAD_STEP);
-                for (size_t w = 0; w < teams[t]; w++)
+                for (size_t w = 0; w < worker_counts[t]; w++)
                     assert_memory_equal(run->after[w], run->after[0], sizeof run->after[0]);
-                for (size_t i = 0; i < BOWL_SIZE; i++)
+                for (size_t i = 0; i < QUADRATIC_SIZE; i++)
                     assert_true(isfinite(run->after[0][i]));
                 free(run);
             }
@@ -227,7 +228,7 @@ static void settling_finds_what_is_still_under_way(void **state)
         struct run *run = delayed(number, INFINITY, 1);
         run->options.window = 3;
         run->steps = BAD_STEP; /* the bad one is the last */
-        play(run, 3);
+        execute(run, 3);
         assert_failed_together(run, 3);
         assert_true(run->failed_at[0] == (uint64_t)1 << (BAD_STEP + 1));
         assert_memory_equal(run->after[1], run->weights[0], sizeof run->weights[0]);
@@ -237,7 +238,7 @@ static void settling_finds_what_is_still_under_way(void **state)
 
 static void assert_final(struct run *run, size_t workers, const char *words)
 {
-    team_run(workers, 20000, member, run);
+    run_workers(workers, 20000, member, run);
     for (size_t w = 0; w < workers; w++) {
         assert_true(run->status[w] == SYN_PEER || run->failures[w] > 2);
         assert_non_null(strstr(run->cause[w], words));

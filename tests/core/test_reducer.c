@@ -8,22 +8,22 @@
 #include <syncopate/recipe.h>
 
 #include "base/hash.h"
+#include "fixture.h"
 #include "reducer/inside.h"
-#include "stage.h"
 
-enum { SIZE = STAGE_SIZE };
+enum { SIZE = FIXTURE_SIZE };
 
 static void open_differently(struct syn_group *group, size_t rank, void *context)
 {
     static const size_t other_tensors[] = {400, 299, 201, SIZE_MAX};
-    struct stage own = *(struct stage *)context;
-    struct stage *stage = context;
+    struct fixture own = *(struct fixture *)context;
+    struct fixture *fixture = context;
     struct syn_reducer *reducer = NULL;
-    if (rank == stage->odd_one && stage->bad != 0)
+    if (rank == fixture->odd_one && fixture->bad != 0)
         own.tensors = other_tensors;
-    else if (rank == stage->odd_one)
+    else if (rank == fixture->odd_one)
         own.options.density = 0.25;
-    stage_note(stage, rank, stage_open(&own, group, &reducer));
+    fixture_note(fixture, rank, fixture_open(&own, group, &reducer));
     syn_reducer_close(reducer);
 }
 
@@ -31,20 +31,20 @@ static void workers_that_differ_are_found_when_they_open(void **state)
 {
     (void)state;
     for (int with_layout = 0; with_layout < 2; with_layout++) {
-        struct stage stage = stage_for("gtopk");
-        stage.bad = (float)with_layout;
-        team_run(3, 2000, open_differently, &stage);
+        struct fixture fixture = fixture_for("gtopk");
+        fixture.bad = (float)with_layout;
+        run_workers(3, 2000, open_differently, &fixture);
         for (size_t w = 0; w < 3; w++) {
-            assert_int_equal(stage.got[w], SYN_MISMATCH);
+            assert_int_equal(fixture.got[w], SYN_MISMATCH);
             assert_non_null(
-                strstr(stage.cause[w], with_layout ? "layout is" : "density is \"0.05\""));
+                strstr(fixture.cause[w], with_layout ? "layout is" : "density is \"0.05\""));
         }
     }
 }
 
 /* All steps begun before the first is waited for, against one after the other, of the same
  * reducer. */
-static void overlap_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void overlap_steps(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     enum { DEPTH = 3, ROUNDS = 4 };
     static _Thread_local float gradients[DEPTH][SIZE];
@@ -54,54 +54,55 @@ static void overlap_steps(struct stage *stage, struct syn_reducer *reducer, size
             scenario_gradient(RANDOM, rank, DEPTH * round + i, gradients[i], SIZE);
             syn_reducer_begin(reducer, gradients[i], NULL, &tickets[i]);
             for (size_t e = 0; e < SIZE; e++)
-                stage->handed[rank] += (double)gradients[i][e];
+                fixture->handed[rank] += (double)gradients[i][e];
         }
-        stage->holds[rank] =
+        fixture->holds[rank] =
             syn_reducer_begin(reducer, gradients[0], NULL, &tickets[DEPTH]) == SYN_BUSY;
         struct syn_merged merged; /* the oldest first */
-        stage->holds[rank] &= syn_reducer_wait(reducer, tickets[1], &merged) == SYN_INVALID;
+        fixture->holds[rank] &= syn_reducer_wait(reducer, tickets[1], &merged) == SYN_INVALID;
         for (size_t i = 0; i < DEPTH; i++) {
-            stage->got[rank] = syn_reducer_wait(reducer, tickets[i], &merged);
-            if (stage->got[rank] != SYN_OK)
+            fixture->got[rank] = syn_reducer_wait(reducer, tickets[i], &merged);
+            if (fixture->got[rank] != SYN_OK)
                 break;
             for (size_t e = 0; e < merged.count; e++)
-                stage->applied[rank] += (double)(merged.dense ? merged.dense[e] : merged.value[e]);
+                fixture->applied[rank] +=
+                    (double)(merged.dense ? merged.dense[e] : merged.value[e]);
         }
     }
     for (size_t e = 0; e < SIZE && syn_reducer_residual(reducer); e++)
-        stage->left[rank] += (double)syn_reducer_residual(reducer)[e];
+        fixture->left[rank] += (double)syn_reducer_residual(reducer)[e];
 }
 
 static void steps_may_overlap_up_to_the_depth(void **state)
 {
     (void)state;
     static const char *const recipes[] = {"ssgd", "topk", "gtopk", "strom"};
-    static const size_t teams[] = {1, 4};
+    static const size_t worker_counts[] = {1, 4};
     for (int r = 0; r < 4; r++)
         for (int t = 0; t < 2; t++) {
-            struct stage stage = stage_for(recipes[r]);
-            stage.options.depth = 3;
-            stage_play(&stage, teams[t], 20000, overlap_steps);
-            double missing = -stage.applied[0];
-            for (size_t w = 0; w < teams[t]; w++) {
-                assert_int_equal(stage.got[w], SYN_OK);
-                assert_true(stage.holds[w]);
-                missing += stage.handed[w] - stage.left[w];
+            struct fixture fixture = fixture_for(recipes[r]);
+            fixture.options.depth = 3;
+            fixture_run(&fixture, worker_counts[t], 20000, overlap_steps);
+            double missing = -fixture.applied[0];
+            for (size_t w = 0; w < worker_counts[t]; w++) {
+                assert_int_equal(fixture.got[w], SYN_OK);
+                assert_true(fixture.holds[w]);
+                missing += fixture.handed[w] - fixture.left[w];
             }
             if (fabs(missing) > 1e-3)
-                fail_msg("%s with %zu workers loses %g", recipes[r], teams[t], missing);
+                fail_msg("%s with %zu workers loses %g", recipes[r], worker_counts[t], missing);
         }
 }
 
 /* Tensors ready in an order of each worker's own, against all at once. */
-static void make_ready_one_by_one(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void make_ready_one_by_one(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     float gradient[SIZE];
     float sum[SIZE];
     struct syn_ticket ticket;
     struct syn_merged merged;
     scenario_gradient(TINY_INTEGERS, rank, 0, gradient, SIZE);
-    stage_step(reducer, gradient, NULL, sum);
+    fixture_step(reducer, gradient, NULL, sum);
     bool holds = syn_reducer_start(reducer, gradient, NULL, &ticket) == SYN_OK;
     holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_INVALID;
     for (size_t i = 0; i < 3; i++)
@@ -111,48 +112,48 @@ static void make_ready_one_by_one(struct stage *stage, struct syn_reducer *reduc
     holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
     holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_INVALID;
     /* Dense: the same gradients give the same sum. */
-    stage->holds[rank] = holds && memcmp(merged.dense, sum, sizeof sum) == 0;
+    fixture->holds[rank] = holds && memcmp(merged.dense, sum, sizeof sum) == 0;
 }
 
 static void tensors_may_become_ready_in_any_order(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("ssgd");
-    stage.options.bucket_bytes = 100;
-    stage_play(&stage, 3, 20000, make_ready_one_by_one);
+    struct fixture fixture = fixture_for("ssgd");
+    fixture.options.bucket_bytes = 100;
+    fixture_run(&fixture, 3, 20000, make_ready_one_by_one);
     for (size_t w = 0; w < 3; w++)
-        assert_true(stage.holds[w]);
+        assert_true(fixture.holds[w]);
 }
 
 /* Save after three steps, load into a new reducer, and go on: as if nothing had happened. */
 static void save_and_load(struct syn_group *group, size_t rank, void *context)
 {
-    struct stage *stage = context;
+    struct fixture *fixture = context;
     struct syn_reducer *first;
     struct syn_reducer *second = NULL;
     float gradient[SIZE];
     float sums[2][SIZE];
-    stage_note(stage, rank, stage_open(stage, group, &first));
-    if (stage->got[rank] != SYN_OK)
+    fixture_note(fixture, rank, fixture_open(fixture, group, &first));
+    if (fixture->got[rank] != SYN_OK)
         return;
     for (size_t i = 0; i < 3; i++) {
         scenario_gradient(RANDOM, rank, i, gradient, SIZE);
-        stage_step(first, gradient, NULL, sums[0]);
+        fixture_step(first, gradient, NULL, sums[0]);
     }
     size_t bytes = syn_reducer_state_bytes(first);
     char *saved = malloc(bytes);
     bool holds = syn_reducer_save(first, saved) == SYN_OK;
-    stage_step(first, gradient, NULL, sums[0]);
+    fixture_step(first, gradient, NULL, sums[0]);
     syn_reducer_close(first);
-    holds = holds && stage_open(stage, group, &second) == SYN_OK;
+    holds = holds && fixture_open(fixture, group, &second) == SYN_OK;
     saved[bytes / 2] ^= 1;
     holds = holds && syn_reducer_load(second, saved, bytes) == SYN_FORMAT;
     saved[bytes / 2] ^= 1;
     for (size_t cut = 0; cut < bytes; cut += 97)
         holds = holds && syn_reducer_load(second, saved, cut) == SYN_FORMAT;
     holds = holds && syn_reducer_load(second, saved, bytes) == SYN_OK;
-    stage_step(second, gradient, NULL, sums[1]);
-    stage->holds[rank] = holds && memcmp(sums[0], sums[1], sizeof sums[0]) == 0;
+    fixture_step(second, gradient, NULL, sums[1]);
+    fixture->holds[rank] = holds && memcmp(sums[0], sums[1], sizeof sums[0]) == 0;
     free(saved);
     syn_reducer_close(second);
 }
@@ -162,11 +163,11 @@ static void a_loaded_reducer_goes_on_to_the_same_bits(void **state)
     (void)state;
     static const char *const recipes[] = {"ssgd", "topk", "gtopk", "strom"};
     for (int r = 0; r < 4; r++) {
-        struct stage stage = stage_for(recipes[r]);
-        stage.options.bucket_bytes = 1000;
-        team_run(3, 20000, save_and_load, &stage);
+        struct fixture fixture = fixture_for(recipes[r]);
+        fixture.options.bucket_bytes = 1000;
+        run_workers(3, 20000, save_and_load, &fixture);
         for (size_t w = 0; w < 3; w++)
-            assert_true(stage.holds[w]);
+            assert_true(fixture.holds[w]);
     }
 }
 
@@ -180,7 +181,7 @@ static void tamper(char *saved, size_t bytes, size_t at, float value)
 
 /* The first float behind the head of 48 bytes is what the selection remembers, the next the
  * residual's. */
-static void load_nonsense(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void load_nonsense(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     static const float bad[] = {0, -1, NAN, INFINITY};
     size_t bytes = syn_reducer_state_bytes(reducer);
@@ -204,7 +205,7 @@ static void load_nonsense(struct stage *stage, struct syn_reducer *reducer, size
         holds = holds && syn_reducer_save(reducer, again) == SYN_OK;
         holds = holds && memcmp(again, saved, bytes) == 0;
     }
-    stage->holds[rank] = holds && syn_reducer_load(reducer, saved, bytes) == SYN_OK;
+    fixture->holds[rank] = holds && syn_reducer_load(reducer, saved, bytes) == SYN_OK;
     free(saved);
 }
 
@@ -213,14 +214,14 @@ static void a_state_of_impossible_numbers_is_refused(void **state)
     (void)state;
     static const char *const recipes[] = {"topk", "gtopk", "strom"};
     for (int r = 0; r < 3; r++) {
-        struct stage stage = stage_for(recipes[r]);
-        stage_play(&stage, 1, 20000, load_nonsense);
-        assert_true(stage.holds[0]);
+        struct fixture fixture = fixture_for(recipes[r]);
+        fixture_run(&fixture, 1, 20000, load_nonsense);
+        assert_true(fixture.holds[0]);
     }
 }
 
 /* Densities from step to step, and what a step must not ask for. */
-static void vary_steps(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void vary_steps(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     static const double densities[] = {0.2, 0, 0.01, 0.05};
     float gradient[SIZE];
@@ -242,59 +243,61 @@ static void vary_steps(struct stage *stage, struct syn_reducer *reducer, size_t 
     static const struct syn_step bad[] = {{0.21, 1}, {-0.1, 1}, {NAN, 1}, {0.1, INFINITY}};
     for (size_t i = 0; i < 4; i++)
         holds = holds && syn_reducer_begin(reducer, gradient, &bad[i], &ticket) == SYN_INVALID;
-    stage->holds[rank] = holds && ticket.number == 3;
+    fixture->holds[rank] = holds && ticket.number == 3;
 }
 
 static void a_step_may_choose_its_density_up_to_the_most_and_tells_its_times(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("topk");
-    stage.options.density_max = 0.2;
-    stage_play(&stage, 3, 20000, vary_steps);
+    struct fixture fixture = fixture_for("topk");
+    fixture.options.density_max = 0.2;
+    fixture_run(&fixture, 3, 20000, vary_steps);
     for (size_t w = 0; w < 3; w++)
-        assert_true(stage.holds[w]);
+        assert_true(fixture.holds[w]);
 }
 
 /* Worker 0 has something to say, worker 1 nothing. */
-static void say_something_or_nothing(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void say_something_or_nothing(struct fixture *fixture, struct syn_reducer *reducer,
+                                     size_t rank)
 {
     float gradient[SIZE] = {0};
     struct syn_ticket ticket;
     struct syn_merged merged = {0};
     if (rank == 0)
         scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
-    stage->holds[rank] = syn_reducer_begin(reducer, gradient, NULL, &ticket) == SYN_OK &&
-                         syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
-    stage->handed[rank] = (double)merged.cost.bytes_out;
-    stage->applied[rank] = (double)merged.cost.bytes_in;
+    fixture->holds[rank] = syn_reducer_begin(reducer, gradient, NULL, &ticket) == SYN_OK &&
+                           syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
+    fixture->handed[rank] = (double)merged.cost.bytes_out;
+    fixture->applied[rank] = (double)merged.cost.bytes_in;
 }
 
 static void bytes_in_are_what_the_others_sent(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("topk");
-    stage_play(&stage, 2, 20000, say_something_or_nothing);
-    assert_true(stage.holds[0] && stage.holds[1]);
-    assert_true(stage.handed[0] > stage.handed[1] && stage.handed[1] > 0);
-    assert_true(stage.applied[0] == stage.handed[1]);
-    assert_true(stage.applied[1] == stage.handed[0]);
+    struct fixture fixture = fixture_for("topk");
+    fixture_run(&fixture, 2, 20000, say_something_or_nothing);
+    assert_true(fixture.holds[0] && fixture.holds[1]);
+    assert_true(fixture.handed[0] > fixture.handed[1] && fixture.handed[1] > 0);
+    assert_true(fixture.applied[0] == fixture.handed[1]);
+    assert_true(fixture.applied[1] == fixture.handed[0]);
 }
 
-static void scale_without_residual(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void scale_without_residual(struct fixture *fixture, struct syn_reducer *reducer,
+                                   size_t rank)
 {
     float gradient[SIZE] = {1};
     float sum[SIZE];
     struct syn_step step = {.density = 1, .scale = 0.5F};
-    stage->holds[rank] = stage_step(reducer, gradient, &step, sum) == SYN_INVALID &&
-                         stage_step(reducer, gradient, NULL, sum) == SYN_OK && sum[0] == 1;
+    fixture->holds[rank] = fixture_step(reducer, gradient, &step, sum) == SYN_INVALID &&
+                           fixture_step(reducer, gradient, NULL, sum) == SYN_OK && sum[0] == 1;
 }
 
 static void a_scale_needs_a_residual(void **state)
 {
     (void)state;
-    struct stage stage = stage_for("ssgd");
-    stage_play(&stage, 1, 20000, scale_without_residual);
-    assert_true(stage.holds[0]);
+    struct fixture fixture = fixture_for("ssgd");
+    fixture_run(&fixture, 1, 20000, scale_without_residual);
+    assert_true(fixture.holds[0]);
 }
 
 static void what_cannot_be_combined_is_refused_with_the_reason(void **state)
@@ -346,13 +349,13 @@ static void cut(const float *gradient, float room[LARGE + PIECES], struct syn_pi
 /* The odd one hands over pieces; the steps before the last are good. */
 static void step_in_pieces(struct syn_group *group, size_t rank, void *context)
 {
-    struct stage *stage = context;
+    struct fixture *fixture = context;
     struct syn_reducer *reducer;
     static _Thread_local float gradient[LARGE];
     static _Thread_local float room[LARGE + PIECES];
     struct syn_piece pieces[PIECES];
-    stage_note(stage, rank, stage_open(stage, group, &reducer));
-    for (size_t step = 0; step < 4 && stage->got[rank] == SYN_OK; step++) {
+    fixture_note(fixture, rank, fixture_open(fixture, group, &reducer));
+    for (size_t step = 0; step < 4 && fixture->got[rank] == SYN_OK; step++) {
         struct syn_ticket ticket;
         struct syn_merged merged;
         scenario_gradient(RANDOM, rank, step, gradient, LARGE);
@@ -360,15 +363,15 @@ static void step_in_pieces(struct syn_group *group, size_t rank, void *context)
             gradient[4100] = NAN;
         cut(gradient, room, pieces);
         enum syn_status status =
-            rank == stage->odd_one
+            rank == fixture->odd_one
                 ? syn_reducer_begin_pieces(reducer, pieces, PIECES, NULL, &ticket)
                 : syn_reducer_begin(reducer, gradient, NULL, &ticket);
         memset(room, 0xff, sizeof room); /* it has been read */
-        stage_note(stage, rank,
-                   status == SYN_OK ? syn_reducer_wait(reducer, ticket, &merged) : status);
-        if (stage->got[rank] == SYN_OK)
-            stage->hash[rank] = syn_hash(stage->hash[rank], syn_reducer_residual(reducer),
-                                         LARGE * sizeof *gradient);
+        fixture_note(fixture, rank,
+                     status == SYN_OK ? syn_reducer_wait(reducer, ticket, &merged) : status);
+        if (fixture->got[rank] == SYN_OK)
+            fixture->hash[rank] = syn_hash(fixture->hash[rank], syn_reducer_residual(reducer),
+                                           LARGE * sizeof *gradient);
     }
     syn_reducer_close(reducer);
 }
@@ -379,7 +382,7 @@ static void a_gradient_in_pieces_gives_the_same_bits(void **state)
     static const char *const recipes[] = {"topk", "gtopk", "strom", "ssgd"};
     for (int r = 0; r < 4; r++)
         for (int threads = 1; threads <= 3; threads += 2) {
-            struct stage whole = stage_for(recipes[r]);
+            struct fixture whole = fixture_for(recipes[r]);
             whole.tensors = large_tensors;
             whole.odd_one = SIZE_MAX;
             whole.options.residual = "feedback";
@@ -387,10 +390,10 @@ static void a_gradient_in_pieces_gives_the_same_bits(void **state)
             whole.options.bucket_bytes = threads == 3 ? 4 * 5000 : 0;
             if (r == 3)
                 whole.options.values = "f16";
-            struct stage cut_up = whole;
+            struct fixture cut_up = whole;
             cut_up.odd_one = 1;
-            team_run(2, 20000, step_in_pieces, &whole);
-            team_run(2, 20000, step_in_pieces, &cut_up);
+            run_workers(2, 20000, step_in_pieces, &whole);
+            run_workers(2, 20000, step_in_pieces, &cut_up);
             for (size_t w = 0; w < 2; w++) {
                 assert_int_equal(cut_up.got[w], SYN_NONFINITE);
                 assert_non_null(strstr(cut_up.cause[w], "\"t1\", entry 100"));
@@ -408,8 +411,8 @@ static void pieces_that_cannot_be_read_are_refused(void **state)
     float gradient[SIZE] = {0};
     struct syn_piece pieces[] = {{gradient, 100}, {gradient + 100, SIZE - 100}};
     assert_ok(syn_group_open_threads(1, NULL, &group));
-    struct stage stage = stage_for("ssgd");
-    assert_ok(stage_open(&stage, group, &reducer));
+    struct fixture fixture = fixture_for("ssgd");
+    assert_ok(fixture_open(&fixture, group, &reducer));
     assert_status(SYN_INVALID, syn_reducer_begin_pieces(reducer, pieces, 2, NULL, &ticket));
     assert_non_null(strstr(syn_error_text(), "residual"));
     assert_status(SYN_INVALID, syn_reducer_begin_pieces(reducer, pieces, 1, NULL, &ticket));
@@ -419,7 +422,7 @@ static void pieces_that_cannot_be_read_are_refused(void **state)
 }
 
 /* Four steps, and a fifth that is dropped: the state is that of before it, to the bit. */
-static void drop_a_step(struct stage *stage, struct syn_reducer *reducer, size_t rank)
+static void drop_a_step(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
 {
     float gradient[SIZE];
     float sum[SIZE];
@@ -429,12 +432,12 @@ static void drop_a_step(struct stage *stage, struct syn_reducer *reducer, size_t
     uint8_t *after = malloc(bytes);
     for (size_t step = 0; step < 4; step++) { /* so that there is something to go back to */
         scenario_gradient(RANDOM, rank, step, gradient, SIZE);
-        holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+        holds = holds && fixture_step(reducer, gradient, NULL, sum) == SYN_OK;
     }
     holds = holds && syn_reducer_save(reducer, before) == SYN_OK;
     for (size_t e = 0; e < SIZE; e++)
         gradient[e] *= 1000;
-    holds = holds && stage_step(reducer, gradient, NULL, sum) == SYN_OK;
+    holds = holds && fixture_step(reducer, gradient, NULL, sum) == SYN_OK;
     holds = holds && syn_reducer_drop(reducer) == SYN_OK;
     holds = holds && syn_reducer_drop(reducer) == SYN_INVALID; /* one step, once */
     holds = holds && syn_reducer_save(reducer, after) == SYN_OK;
@@ -443,7 +446,7 @@ static void drop_a_step(struct stage *stage, struct syn_reducer *reducer, size_t
             memcmp(before + STEPS_END, after + STEPS_END, bytes - STEPS_END - CHECKSUM) == 0;
     holds = holds && syn_reducer_load(reducer, after, bytes) == SYN_OK;
     holds = holds && syn_reducer_drop(reducer) == SYN_INVALID; /* not what was loaded */
-    stage->holds[rank] = holds;
+    fixture->holds[rank] = holds;
     free(before);
     free(after);
 }
@@ -454,11 +457,11 @@ static void a_dropped_step_leaves_no_trace(void **state)
     static const char *const recipes[] = {"ssgd", "topk", "gtopk", "strom"};
     for (int r = 0; r < 4; r++)
         for (size_t buckets = 0; buckets < 2; buckets++) {
-            struct stage stage = stage_for(recipes[r]);
-            stage.options.bucket_bytes = 800 * buckets;
-            stage_play(&stage, 3, 20000, drop_a_step);
+            struct fixture fixture = fixture_for(recipes[r]);
+            fixture.options.bucket_bytes = 800 * buckets;
+            fixture_run(&fixture, 3, 20000, drop_a_step);
             for (size_t w = 0; w < 3; w++)
-                if (!stage.holds[w])
+                if (!fixture.holds[w])
                     fail_msg("%s: a dropped step shows on worker %zu", recipes[r], w);
         }
 }

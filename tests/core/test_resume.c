@@ -9,9 +9,9 @@
 #include <syncopate/recipe.h>
 
 #include "base/hash.h"
-#include "bowl.h"
+#include "quadratic.h"
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { STEPS = 24 };
 
@@ -20,14 +20,14 @@ struct break_in {
     struct syn_worker_options options;
     size_t servers;
     size_t saved_at;
-    struct syn_archive *archives[TEAM_MOST];
+    struct syn_archive *archives[WORKERS_MOST];
     size_t archive_count; /* of the run that was saved; 0: this is that run */
-    enum syn_status status[TEAM_MOST];
-    char cause[TEAM_MOST][512];
-    uint64_t hash[TEAM_MOST];
-    float settled[TEAM_MOST][BOWL_SIZE];
-    float unsent[TEAM_MOST][BOWL_SIZE];
-    float first[TEAM_MOST][BOWL_SIZE]; /* weights after the first step */
+    enum syn_status status[WORKERS_MOST];
+    char cause[WORKERS_MOST][512];
+    uint64_t hash[WORKERS_MOST];
+    float settled[WORKERS_MOST][QUADRATIC_SIZE];
+    float unsent[WORKERS_MOST][QUADRATIC_SIZE];
+    float first[WORKERS_MOST][QUADRATIC_SIZE]; /* weights after the first step */
 };
 
 static enum syn_status begin_or_resume(struct break_in *own, struct syn_worker *worker, size_t rank,
@@ -44,8 +44,8 @@ static enum syn_status begin_or_resume(struct break_in *own, struct syn_worker *
     if (syn_worker_residual(worker))
         memcpy(own->unsent[rank], syn_worker_residual(worker), sizeof own->unsent[rank]);
     if (own->archive_count == workers && status == SYN_OK)
-        status =
-            syn_archive_copy(own->archives[rank], "weights", weights, BOWL_SIZE * sizeof(float));
+        status = syn_archive_copy(own->archives[rank], "weights", weights,
+                                  QUADRATIC_SIZE * sizeof(float));
     return status;
 }
 
@@ -54,10 +54,10 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
     struct break_in *own = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE];
-    float gradient[BOWL_SIZE];
-    enum syn_status status = scenario_layout(bowl_tensors, &layout);
-    scenario_weights(weights, BOWL_SIZE);
+    float weights[QUADRATIC_SIZE];
+    float gradient[QUADRATIC_SIZE];
+    enum syn_status status = scenario_layout(quadratic_tensors, &layout);
+    scenario_weights(weights, QUADRATIC_SIZE);
     if (status == SYN_OK)
         status = syn_group_appoint(group, own->servers);
     bool serves = rank >= syn_group_size(group);
@@ -74,7 +74,7 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
             status = syn_worker_save(worker, own->archives[rank]);
             syn_archive_add(own->archives[rank], "weights", weights, sizeof weights);
         }
-        bowl_gradient(rank, step, weights, gradient);
+        quadratic_gradient(rank, step, weights, gradient);
         if (status == SYN_OK)
             status = syn_worker_step(worker, gradient, &rates, weights);
         if (step == first)
@@ -88,9 +88,9 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
     syn_layout_free(layout);
 }
 
-static void play_break(struct break_in *own, size_t workers)
+static void run_break(struct break_in *own, size_t workers)
 {
-    team_run(workers + own->servers, 20000, break_member, own);
+    run_workers(workers + own->servers, 20000, break_member, own);
     for (size_t i = 0; i < workers + own->servers; i++)
         if (own->status[i] != SYN_OK)
             fail_msg("member %zu of %zu + %zu: %s", i, workers, own->servers, own->cause[i]);
@@ -99,7 +99,7 @@ static void play_break(struct break_in *own, size_t workers)
 /* Whether there is such a run, and it comes to the same bits each time. */
 static bool is_repeatable(const char *recipe, size_t servers)
 {
-    struct syn_worker_options options = bowl_options(recipe);
+    struct syn_worker_options options = quadratic_options(recipe);
     return strcmp(options.schedule, "async") != 0 &&
            syn_worker_check_servers(&options, servers) == SYN_OK;
 }
@@ -108,17 +108,17 @@ static void save_run(struct break_in *own, const char *recipe, size_t servers, s
                      size_t saved_at)
 {
     memset(own, 0, sizeof *own);
-    own->options = bowl_options(recipe);
+    own->options = quadratic_options(recipe);
     own->servers = servers;
     own->saved_at = saved_at;
     for (size_t i = 0; i < workers; i++)
         assert_ok(syn_archive_new(&own->archives[i]));
-    play_break(own, workers);
+    run_break(own, workers);
 }
 
 static void free_archives(struct break_in *own)
 {
-    for (size_t i = 0; i < TEAM_MOST; i++)
+    for (size_t i = 0; i < WORKERS_MOST; i++)
         syn_archive_free(own->archives[i]);
 }
 
@@ -132,7 +132,7 @@ static void check_resumed(const char *recipe, size_t servers, size_t servers_aft
     memset(resumed->hash, 0, sizeof resumed->hash);
     resumed->archive_count = 3;
     resumed->servers = servers_after;
-    play_break(resumed, 3);
+    run_break(resumed, 3);
     for (int i = 0; i < 3; i++)
         if (resumed->hash[i] != whole->hash[i])
             fail_msg("%s, %zu servers, resumed at %zu: other bits", recipe, servers, at);
@@ -168,9 +168,9 @@ static void asynchronous_servers_go_on_from_the_weights_they_had(void **state)
     *resumed = *whole;
     resumed->archive_count = 3;
     resumed->servers = 3;
-    play_break(resumed, 3);
+    run_break(resumed, 3);
     for (int i = 0; i < 3; i++) {
-        float saved[BOWL_SIZE];
+        float saved[QUADRATIC_SIZE];
         assert_ok(syn_archive_copy(whole->archives[i], "store/weights", saved, sizeof saved));
         assert_memory_equal(resumed->settled[i], saved, sizeof saved);
     }
@@ -191,12 +191,12 @@ static void a_state_of_another_model_or_that_is_not_finite_is_refused(void **sta
             assert_ok(syn_archive_new(&other));
             for (size_t s = 0; syn_archive_section(own->archives[i], s).name; s++) {
                 struct syn_section section = syn_archive_section(own->archives[i], s);
-                float floats[2 * BOWL_SIZE] = {0};
+                float floats[2 * QUADRATIC_SIZE] = {0};
                 bool is_it = strcmp(section.name, names[what % 3]) == 0;
                 assert_true(section.count <= sizeof floats);
                 memcpy(floats, section.bytes, section.count);
                 if (is_it && what >= 3)
-                    floats[BOWL_SIZE / 2] = (float)NAN;
+                    floats[QUADRATIC_SIZE / 2] = (float)NAN;
                 size_t less = is_it && what < 3 ? sizeof(float) : 0;
                 assert_ok(syn_archive_add(other, section.name, floats, section.count - less));
             }
@@ -204,7 +204,7 @@ static void a_state_of_another_model_or_that_is_not_finite_is_refused(void **sta
             own->archives[i] = other;
         }
         own->archive_count = 2;
-        team_run(4, 20000, break_member, own);
+        run_workers(4, 20000, break_member, own);
         for (size_t i = 0; i < 2; i++)
             assert_int_not_equal(own->status[i], SYN_OK);
         free_archives(own);
@@ -225,11 +225,11 @@ static void check_regrouped(size_t servers)
             struct break_in *same = malloc(sizeof *same);
             *same = *whole;
             same->archive_count = before;
-            play_break(same, before); /* for weights and residuals as they were */
+            run_break(same, before); /* for weights and residuals as they were */
             *regrouped = *whole;
             regrouped->archive_count = before;
-            play_break(regrouped, after);
-            for (size_t i = 0; i < BOWL_SIZE; i++) {
+            run_break(regrouped, after);
+            for (size_t i = 0; i < QUADRATIC_SIZE; i++) {
                 double was = 0;
                 double is = 0;
                 for (size_t w = 0; w < before; w++)
@@ -264,16 +264,16 @@ static void with_a_delay_another_number_of_workers_goes_on_from_the_global_weigh
     struct break_in *whole = malloc(sizeof *whole);
     for (int i = 0; i < 4; i++) {
         memset(whole, 0, sizeof *whole);
-        whole->options = bowl_options(recipes[i % 2]);
+        whole->options = quadratic_options(recipes[i % 2]);
         whole->options.store = stores[i / 2];
         whole->saved_at = 10;
         for (size_t w = 0; w < 3; w++)
             assert_ok(syn_archive_new(&whole->archives[w]));
-        play_break(whole, 3);
+        run_break(whole, 3);
         whole->archive_count = 3;
-        play_break(whole, 2);
+        run_break(whole, 2);
         for (size_t w = 0; w < 2; w++)
-            for (size_t e = 0; e < BOWL_SIZE; e++)
+            for (size_t e = 0; e < QUADRATIC_SIZE; e++)
                 assert_true(fabsf(whole->first[w][e] - whole->settled[w][e]) < 0.1F);
         free_archives(whole);
     }

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crew_check.h"
+#include "cluster_check.h"
 #include "tensor/kernels.h"
 
-static void assert_same_run(struct crew *a, struct crew *b, size_t workers)
+static void assert_same_run(struct cluster *a, struct cluster *b, size_t workers)
 {
     for (size_t i = 0; i < workers; i++) {
         assert_true(a->hash[i] == b->hash[i]);
@@ -22,9 +22,9 @@ static void servers_and_peers_agree_on_ssgd(void **state)
 {
     (void)state;
     for (int t = 0; t < 4; t++) {
-        struct crew *peers = play(crew_of("ssgd", 0), teams[t]);
-        struct crew *served = play(crew_of("ssgd", 2), teams[t]);
-        for (size_t i = 0; i < CREW_SIZE; i++)
+        struct cluster *peers = run_cluster(cluster_of("ssgd", 0), worker_counts[t]);
+        struct cluster *served = run_cluster(cluster_of("ssgd", 2), worker_counts[t]);
+        for (size_t i = 0; i < CLUSTER_SIZE; i++)
             assert_true(fabsf(peers->weights[0][i] - served->weights[0][i]) < 1e-6F);
         free(peers);
         free(served);
@@ -39,9 +39,10 @@ static void any_number_of_servers_gives_the_same_bits(void **state)
     for (size_t form = 0; form < FORMS; form++)
         for (int s = 0; s < 3; s++)
             for (int t = 0; t < 4; t++) {
-                struct crew *one = with(pushing(form, 1), "schedule", schedules[s]);
-                struct crew *more = with(pushing(form, servers[s]), "schedule", schedules[s]);
-                assert_same_run(play(one, teams[t]), play(more, teams[t]), teams[t]);
+                struct cluster *one = with(pushing(form, 1), "schedule", schedules[s]);
+                struct cluster *more = with(pushing(form, servers[s]), "schedule", schedules[s]);
+                assert_same_run(run_cluster(one, worker_counts[t]),
+                                run_cluster(more, worker_counts[t]), worker_counts[t]);
             }
 }
 
@@ -49,9 +50,10 @@ static void on_servers_ssd_with_delay_one_is_od_to_the_bit(void **state)
 {
     (void)state;
     for (int t = 0; t < 4; t++) {
-        struct crew *ssd =
-            with(with(crew_of("ssd-sgd", 2), "delay", "1"), "optimizer_local", "carry");
-        assert_same_run(play(crew_of("od-sgd", 2), teams[t]), play(ssd, teams[t]), teams[t]);
+        struct cluster *ssd =
+            with(with(cluster_of("ssd-sgd", 2), "delay", "1"), "optimizer_local", "carry");
+        assert_same_run(run_cluster(cluster_of("od-sgd", 2), worker_counts[t]),
+                        run_cluster(ssd, worker_counts[t]), worker_counts[t]);
     }
 }
 
@@ -59,8 +61,10 @@ static void on_servers_ssd_with_a_blocking_pull_every_step_is_ssgd_to_the_bit(vo
 {
     (void)state;
     for (int t = 0; t < 4; t++) {
-        struct crew *ssd = with(with(crew_of("ssd-sgd", 2), "delay", "1"), "blocking_pull", "on");
-        assert_same_run(play(crew_of("ssgd", 2), teams[t]), play(ssd, teams[t]), teams[t]);
+        struct cluster *ssd =
+            with(with(cluster_of("ssd-sgd", 2), "delay", "1"), "blocking_pull", "on");
+        assert_same_run(run_cluster(cluster_of("ssgd", 2), worker_counts[t]),
+                        run_cluster(ssd, worker_counts[t]), worker_counts[t]);
     }
 }
 
@@ -69,19 +73,19 @@ static void settling_readiness_buckets_and_windows_change_no_bit(void **state)
     (void)state;
     static const char *const recipes[] = {"ssgd", "od-sgd", "ssd-sgd", "topk", "strom"};
     for (int r = 0; r < 5; r++) {
-        struct crew *settled = crew_of(recipes[r], 2);
+        struct cluster *settled = cluster_of(recipes[r], 2);
         settled->settle_every = 2;
-        assert_same_run(play(crew_of(recipes[r], 2), 3), play(settled, 3), 3);
-        struct crew *by_tensor = crew_of(recipes[r], 2);
+        assert_same_run(run_cluster(cluster_of(recipes[r], 2), 3), run_cluster(settled, 3), 3);
+        struct cluster *by_tensor = cluster_of(recipes[r], 2);
         by_tensor->by_tensor = true;
-        assert_same_run(play(crew_of(recipes[r], 2), 3), play(by_tensor, 3), 3);
-        struct crew *wide = with(crew_of(recipes[r], 2), "window", "3");
-        assert_same_run(play(crew_of(recipes[r], 2), 3), play(wide, 3), 3);
+        assert_same_run(run_cluster(cluster_of(recipes[r], 2), 3), run_cluster(by_tensor, 3), 3);
+        struct cluster *wide = with(cluster_of(recipes[r], 2), "window", "3");
+        assert_same_run(run_cluster(cluster_of(recipes[r], 2), 3), run_cluster(wide, 3), 3);
     }
     for (size_t servers = 1; servers < 4; servers++) {
-        struct crew *buckets = with(crew_of("ssgd", servers), "bucket_bytes", "900");
+        struct cluster *buckets = with(cluster_of("ssgd", servers), "bucket_bytes", "900");
         buckets->by_tensor = true;
-        assert_same_run(play(crew_of("ssgd", servers), 3), play(buckets, 3), 3);
+        assert_same_run(run_cluster(cluster_of("ssgd", servers), 3), run_cluster(buckets, 3), 3);
     }
 }
 
@@ -96,9 +100,9 @@ static void odd_sizes_work_with_more_servers_than_weights(void **state)
     for (int l = 0; l < 3; l++)
         for (int r = 0; r < 5; r++)
             for (size_t servers = 1; servers < 8; servers += 3) {
-                struct crew *crew = crew_of(recipes[r], servers);
-                crew->tensors = layouts[l];
-                free(play(crew, teams[r % 4]));
+                struct cluster *cluster = cluster_of(recipes[r], servers);
+                cluster->tensors = layouts[l];
+                free(run_cluster(cluster, worker_counts[r % 4]));
             }
 }
 
@@ -110,26 +114,26 @@ static void nothing_is_lost_in_any_form_of_push(void **state)
     enum { WORKERS = 3 };
     for (size_t form = 0; form < FORMS; form++)
         for (int s = 0; s < 3; s++) {
-            struct crew *crew = with(pushing(form, 2), "schedule", schedules[s]);
+            struct cluster *cluster = with(pushing(form, 2), "schedule", schedules[s]);
             bool is_async = s == 2;
-            crew->is_free = true;
-            crew->options.optimizer.weight_decay = 0;
-            play(with(crew, "momentum_form", "none"), WORKERS);
-            for (size_t i = 0; i < CREW_SIZE; i++) {
-                double moved = (double)crew->first[i] - (double)crew->weights[0][i];
-                double applied = moved / crew->lr * (is_async ? 1 : WORKERS);
+            cluster->is_free = true;
+            cluster->options.optimizer.weight_decay = 0;
+            run_cluster(with(cluster, "momentum_form", "none"), WORKERS);
+            for (size_t i = 0; i < CLUSTER_SIZE; i++) {
+                double moved = (double)cluster->first[i] - (double)cluster->weights[0][i];
+                double applied = moved / cluster->lr * (is_async ? 1 : WORKERS);
                 double left = 0;
                 double handed = 0;
                 for (int p = 0; p < WORKERS; p++) {
-                    double unit = crew->options.send_updates ? crew->lr : 1;
-                    left += (double)crew->residual[p][i] / unit;
-                    handed += crew->handed[p][i];
+                    double unit = cluster->options.send_updates ? cluster->lr : 1;
+                    left += (double)cluster->residual[p][i] / unit;
+                    handed += cluster->handed[p][i];
                 }
                 if (fabs(handed - applied - left) > 1e-3)
                     fail_msg("form %zu, %s, weight %zu: %g handed over, %g applied, %g left", form,
                              schedules[s], i, handed, applied, left);
             }
-            free(crew);
+            free(cluster);
         }
 }
 
@@ -138,11 +142,12 @@ static void pulls_in_halves_are_rounded_and_the_servers_weights_are_not(void **s
     (void)state;
     static const char *const schedules[] = {"sync", "od", "async"};
     for (int s = 0; s < 3; s++) {
-        struct crew *exact = play(with(crew_of("ssgd", 2), "schedule", schedules[s]), 3);
-        struct crew *halves = with(crew_of("ssgd", 2), "schedule", schedules[s]);
-        play(with(halves, "pull_values", "f16"), 3);
+        struct cluster *exact =
+            run_cluster(with(cluster_of("ssgd", 2), "schedule", schedules[s]), 3);
+        struct cluster *halves = with(cluster_of("ssgd", 2), "schedule", schedules[s]);
+        run_cluster(with(halves, "pull_values", "f16"), 3);
         size_t unlike = 0;
-        for (size_t i = 0; i < CREW_SIZE; i++) {
+        for (size_t i = 0; i < CLUSTER_SIZE; i++) {
             uint16_t half;
             float rounded;
             float weight = halves->weights[0][i];
@@ -154,19 +159,19 @@ static void pulls_in_halves_are_rounded_and_the_servers_weights_are_not(void **s
             if (s < 2)
                 assert_true(fabsf(weight - exact->weights[0][i]) < 2e-3F);
         }
-        assert_true(unlike > CREW_SIZE / 2);
+        assert_true(unlike > CLUSTER_SIZE / 2);
         assert_true(halves->cost[0].bytes_in * 100 < exact->cost[0].bytes_in * 55);
         free(exact);
         free(halves);
     }
 }
 
-static void assert_traffic(const struct crew *crew, double out, double in)
+static void assert_traffic(const struct cluster *cluster, double out, double in)
 {
-    double model = CREW_SIZE * sizeof(float) * (double)crew->steps;
+    double model = CLUSTER_SIZE * sizeof(float) * (double)cluster->steps;
     for (size_t p = 0; p < 3; p++) {
-        double got_out = (double)crew->cost[p].bytes_out / model;
-        double got_in = (double)crew->cost[p].bytes_in / model;
+        double got_out = (double)cluster->cost[p].bytes_out / model;
+        double got_in = (double)cluster->cost[p].bytes_in / model;
         if (fabs(got_out - out) > 0.03 || fabs(got_in - in) > 0.03)
             fail_msg("worker %zu moves %.3f models out and %.3f in; expected %.3f and %.3f", p,
                      got_out, got_in, out, in);
@@ -176,14 +181,14 @@ static void assert_traffic(const struct crew *crew, double out, double in)
 static void a_step_moves_two_models_and_with_a_delay_of_k_one_and_a_kth(void **state)
 {
     (void)state;
-    struct crew *ssgd = play(crew_of("ssgd", 2), 3);
+    struct cluster *ssgd = run_cluster(cluster_of("ssgd", 2), 3);
     assert_traffic(ssgd, 1, 1);
-    struct crew *ssd = crew_of("ssd-sgd", 2);
+    struct cluster *ssd = cluster_of("ssd-sgd", 2);
     ssd->options.warmup = 0;
     ssd->steps = 200; /* the last of them are still under way when they are counted */
-    assert_traffic(play(ssd, 3), 1, 0.25);
-    struct crew *halves = pushing(1, 2);
-    assert_traffic(play(with(halves, "pull_values", "f16"), 3), 0.5, 0.5);
+    assert_traffic(run_cluster(ssd, 3), 1, 0.25);
+    struct cluster *halves = pushing(1, 2);
+    assert_traffic(run_cluster(with(halves, "pull_values", "f16"), 3), 0.5, 0.5);
     free(ssgd);
     free(ssd);
     free(halves);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "crew_check.h"
+#include "cluster_check.h"
 #include "scenario.h"
 #include "transport/attend.h"
 #include "worker/options.h"
@@ -21,13 +21,13 @@ static void sleep_ms(long ms)
 }
 
 /* One worker falls silent after three steps, until all others have ended. */
-static bool fall_silent(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool fall_silent(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
     (void)gradient;
     if (rank != silent_rank || step < 3)
         return true;
     syn_attend_end(silent_group);
-    while (atomic_load(&ended) < 2 + crew->servers)
+    while (atomic_load(&ended) < 2 + cluster->servers)
         sleep_ms(5);
     return false;
 }
@@ -36,7 +36,7 @@ static void counted_member(struct syn_group *group, size_t rank, void *context)
 {
     if (rank == silent_rank)
         silent_group = group;
-    crew_member(group, rank, context);
+    cluster_member(group, rank, context);
     atomic_fetch_add(&ended, 1);
 }
 
@@ -45,39 +45,40 @@ static void a_silent_worker_is_named_by_everyone(void **state)
     (void)state;
     static const char *const recipes[] = {"ssgd", "ssd-sgd", "asgd"};
     for (int r = 0; r < 3; r++) {
-        struct crew *crew = crew_of(recipes[r], 2);
-        crew->steps = 1000000; /* asynchronous ones go on while one is silent */
-        crew->before = fall_silent;
+        struct cluster *cluster = cluster_of(recipes[r], 2);
+        cluster->steps = 1000000; /* asynchronous ones go on while one is silent */
+        cluster->before = fall_silent;
         silent_rank = 1;
         atomic_store(&ended, 0);
-        team_run(5, 200, counted_member, crew);
+        run_workers(5, 200, counted_member, cluster);
         for (size_t i = 0; i < 5; i++) {
             if (i == 1)
                 continue;
-            assert_int_equal(crew->status[i], SYN_TIMEOUT);
-            if (!strstr(crew->cause[i], "worker 1 stayed silent"))
-                fail_msg("%s, member %zu: %s", recipes[r], i, crew->cause[i]);
+            assert_int_equal(cluster->status[i], SYN_TIMEOUT);
+            if (!strstr(cluster->cause[i], "worker 1 stayed silent"))
+                fail_msg("%s, member %zu: %s", recipes[r], i, cluster->cause[i]);
         }
-        free(crew);
+        free(cluster);
     }
 }
 
 /* Server 1 is opened and then falls silent. */
 static void silent_server(struct syn_group *group, size_t rank, void *context)
 {
-    struct crew *crew = context;
+    struct cluster *cluster = context;
     if (rank != 4) {
         counted_member(group, rank, context);
         return;
     }
-    struct syn_worker_options options = crew->options;
+    struct syn_worker_options options = cluster->options;
     struct syn_layout *layout;
     double momentum;
-    syn_group_appoint(group, crew->servers);
-    scenario_layout(crew->tensors, &layout);
-    crew->status[rank] = syn_worker_resolve(&options, crew->servers, &momentum);
-    if (crew->status[rank] == SYN_OK)
-        crew->status[rank] = syn_worker_check_consistency(group, layout, &options, crew->first);
+    syn_group_appoint(group, cluster->servers);
+    scenario_layout(cluster->tensors, &layout);
+    cluster->status[rank] = syn_worker_resolve(&options, cluster->servers, &momentum);
+    if (cluster->status[rank] == SYN_OK)
+        cluster->status[rank] =
+            syn_worker_check_consistency(group, layout, &options, cluster->first);
     syn_attend_end(group);
     while (atomic_load(&ended) < 4)
         sleep_ms(5);
@@ -89,23 +90,23 @@ static void a_silent_server_is_named_by_everyone(void **state)
     (void)state;
     static const char *const recipes[] = {"ssgd", "ssd-sgd", "asgd"};
     for (int r = 0; r < 3; r++) {
-        struct crew *crew = crew_of(recipes[r], 2);
+        struct cluster *cluster = cluster_of(recipes[r], 2);
         atomic_store(&ended, 0);
-        team_run(5, 200, silent_server, crew);
+        run_workers(5, 200, silent_server, cluster);
         for (size_t i = 0; i < 4; i++) {
-            assert_int_equal(crew->status[i], SYN_TIMEOUT);
-            if (!strstr(crew->cause[i], "server 1 stayed silent"))
-                fail_msg("%s, member %zu: %s", recipes[r], i, crew->cause[i]);
+            assert_int_equal(cluster->status[i], SYN_TIMEOUT);
+            if (!strstr(cluster->cause[i], "server 1 stayed silent"))
+                fail_msg("%s, member %zu: %s", recipes[r], i, cluster->cause[i]);
         }
-        assert_int_equal(crew->status[4], SYN_OK);
-        free(crew);
+        assert_int_equal(cluster->status[4], SYN_OK);
+        free(cluster);
     }
 }
 
 /* A time-out is 800 ms here, and one worker takes 500 for each of its gradients. */
-static bool compute_for_long(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool compute_for_long(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
-    (void)crew;
+    (void)cluster;
     (void)step;
     (void)gradient;
     if (rank == 0)
@@ -118,20 +119,20 @@ static void who_merely_computes_is_not_accused(void **state)
     (void)state;
     static const char *const recipes[] = {"ssgd", "asgd"};
     for (int r = 0; r < 2; r++) {
-        struct crew *crew = crew_of(recipes[r], 2);
-        crew->steps = 4;
-        crew->before = compute_for_long;
-        team_run(5, 800, crew_member, crew);
+        struct cluster *cluster = cluster_of(recipes[r], 2);
+        cluster->steps = 4;
+        cluster->before = compute_for_long;
+        run_workers(5, 800, cluster_member, cluster);
         for (size_t i = 0; i < 5; i++)
-            if (crew->status[i] != SYN_OK)
-                fail_msg("member %zu: %s", i, crew->cause[i]);
-        free(crew);
+            if (cluster->status[i] != SYN_OK)
+                fail_msg("member %zu: %s", i, cluster->cause[i]);
+        free(cluster);
     }
 }
 
-static bool close_early(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool close_early(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
-    (void)crew;
+    (void)cluster;
     (void)gradient;
     return rank != 1 || step < 5;
 }
@@ -141,26 +142,27 @@ static void a_worker_that_closes_early_is_found_unless_steps_are_asynchronous(vo
     (void)state;
     static const char *const recipes[] = {"ssgd", "ssd-sgd", "asgd"};
     for (int r = 0; r < 3; r++) {
-        struct crew *crew = crew_of(recipes[r], 2);
-        crew->before = close_early;
-        crew->options.compare_every = 0;
-        team_run(5, LONG_MS, crew_member, crew);
+        struct cluster *cluster = cluster_of(recipes[r], 2);
+        cluster->before = close_early;
+        cluster->options.compare_every = 0;
+        run_workers(5, LONG_MS, cluster_member, cluster);
         for (size_t i = 0; i < 5; i++) {
             if (r == 2 || i == 1) {
-                assert_int_equal(crew->status[i], SYN_OK);
+                assert_int_equal(cluster->status[i], SYN_OK);
                 continue;
             }
-            assert_int_equal(crew->status[i] == SYN_MISMATCH || crew->status[i] == SYN_PEER, 1);
-            if (!strstr(crew->cause[i], "worker 1 closed after 5 steps"))
-                fail_msg("%s, member %zu: %s", recipes[r], i, crew->cause[i]);
+            assert_int_equal(cluster->status[i] == SYN_MISMATCH || cluster->status[i] == SYN_PEER,
+                             1);
+            if (!strstr(cluster->cause[i], "worker 1 closed after 5 steps"))
+                fail_msg("%s, member %zu: %s", recipes[r], i, cluster->cause[i]);
         }
-        free(crew);
+        free(cluster);
     }
 }
 
-static bool go_bad(struct crew *crew, size_t rank, size_t step, float *gradient)
+static bool go_bad(struct cluster *cluster, size_t rank, size_t step, float *gradient)
 {
-    (void)crew;
+    (void)cluster;
     if (rank == 2 && step == 4)
         gradient[503] = NAN;
     return true;
@@ -170,15 +172,16 @@ static void a_gradient_that_is_not_finite_names_its_tensor_to_everyone(void **st
 {
     (void)state;
     for (size_t form = 0; form < FORMS; form++) {
-        struct crew *crew = pushing(form, 2);
-        crew->before = go_bad;
-        team_run(5, LONG_MS, crew_member, crew);
+        struct cluster *cluster = pushing(form, 2);
+        cluster->before = go_bad;
+        run_workers(5, LONG_MS, cluster_member, cluster);
         for (size_t i = 0; i < 5; i++) {
-            assert_int_equal(crew->status[i] == SYN_NONFINITE || crew->status[i] == SYN_PEER, 1);
-            if (!strstr(crew->cause[i], "not finite in tensor \"t3\", entry 2"))
-                fail_msg("form %zu, member %zu: %s", form, i, crew->cause[i]);
+            assert_int_equal(cluster->status[i] == SYN_NONFINITE || cluster->status[i] == SYN_PEER,
+                             1);
+            if (!strstr(cluster->cause[i], "not finite in tensor \"t3\", entry 2"))
+                fail_msg("form %zu, member %zu: %s", form, i, cluster->cause[i]);
         }
-        free(crew);
+        free(cluster);
     }
 }
 
@@ -225,7 +228,7 @@ static void members_that_differ_are_found(void **state)
     static const char *const differences[] = {"first-weights", "weight-decay", "lr"};
     for (int d = 0; d < 3; d++) {
         struct odd odd = {.difference = differences[d]};
-        team_run(4, LONG_MS, odd_member, &odd);
+        run_workers(4, LONG_MS, odd_member, &odd);
         for (int i = 0; i < 4; i++) {
             assert_true(odd.status[i] == SYN_MISMATCH || odd.status[i] == SYN_PEER);
             if (!strstr(odd.cause[i], differences[d]))

@@ -7,16 +7,16 @@
 #include <time.h>
 
 #include "mailbox.h"
-#include "plays.h"
+#include "transport_cases.h"
 
 #define MOST MAILBOX_MOST
 
-/* One worker of a play, on a thread of its own. */
+/* One worker of a case, on a thread of its own. */
 struct worker {
     pthread_t thread;
     struct mailbox_place place;
     struct syn_group *group;
-    play *play;
+    transport_case *function;
     size_t actor;
     char wrong[SYN_ERROR_BYTES];
 };
@@ -24,16 +24,17 @@ struct worker {
 static void *act(void *context)
 {
     struct worker *worker = context;
-    snprintf(worker->wrong, sizeof worker->wrong, "%s", worker->play(worker->group, worker->actor));
+    snprintf(worker->wrong, sizeof worker->wrong, "%s",
+             worker->function(worker->group, worker->actor));
     syn_group_close(worker->group);
     return NULL;
 }
 
-/* Everybody plays and closes when it is done, whatever the others are at. */
-static void perform(struct worker *workers, size_t count, play *what, size_t actor)
+/* Everybody cases and closes when it is done, whatever the others are at. */
+static void perform(struct worker *workers, size_t count, transport_case *what, size_t actor)
 {
     for (size_t i = 0; i < count; i++) {
-        workers[i].play = what;
+        workers[i].function = what;
         workers[i].actor = actor;
         assert_int_equal(pthread_create(&workers[i].thread, NULL, act, &workers[i]), 0);
     }
@@ -43,7 +44,7 @@ static void perform(struct worker *workers, size_t count, play *what, size_t act
         assert_string_equal(workers[i].wrong, "");
 }
 
-static void on_threads(size_t count, uint64_t timeout_ms, play *what, size_t actor)
+static void on_threads(size_t count, uint64_t timeout_ms, transport_case *what, size_t actor)
 {
     struct worker workers[MOST] = {{0}};
     struct syn_group *groups[MOST];
@@ -54,7 +55,8 @@ static void on_threads(size_t count, uint64_t timeout_ms, play *what, size_t act
     perform(workers, count, what, actor);
 }
 
-static void by_mailbox(struct mailbox *mailbox, uint64_t timeout_ms, play *what, size_t actor)
+static void by_mailbox(struct mailbox *mailbox, uint64_t timeout_ms, transport_case *what,
+                       size_t actor)
 {
     struct worker workers[MOST] = {{0}};
     struct syn_group_options options = {.timeout_ms = timeout_ms};
@@ -73,8 +75,8 @@ static void by_mailbox(struct mailbox *mailbox, uint64_t timeout_ms, play *what,
     mailbox_empty(mailbox);
 }
 
-static const size_t crews[] = {1, 2, 3, 5, 7, 8, 16};
-#define CREWS (sizeof crews / sizeof crews[0])
+static const size_t worker_counts[] = {1, 2, 3, 5, 7, 8, 16};
+#define WORKER_COUNTS (sizeof worker_counts / sizeof worker_counts[0])
 
 /* Long enough that a test which only the time-out ends is seen to fail. */
 #define LONG_MS 60000
@@ -82,45 +84,45 @@ static const size_t crews[] = {1, 2, 3, 5, 7, 8, 16};
 static void every_pair_of_threads_exchanges_messages_of_all_sizes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CREWS; i++)
-        on_threads(crews[i], LONG_MS, play_every_pair, 0);
+    for (size_t i = 0; i < WORKER_COUNTS; i++)
+        on_threads(worker_counts[i], LONG_MS, case_every_pair, 0);
 }
 
 static void threads_keep_the_order_of_many_messages_under_way(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CREWS; i++)
-        on_threads(crews[i], LONG_MS, play_many_under_way, 0);
+    for (size_t i = 0; i < WORKER_COUNTS; i++)
+        on_threads(worker_counts[i], LONG_MS, case_many_under_way, 0);
 }
 
 static void wrong_peers_are_refused_and_leave_the_group_whole(void **state)
 {
     (void)state;
-    on_threads(1, LONG_MS, play_wrong_peer, 0);
-    on_threads(3, LONG_MS, play_wrong_peer, 0);
+    on_threads(1, LONG_MS, case_wrong_peer, 0);
+    on_threads(3, LONG_MS, case_wrong_peer, 0);
 }
 
 static void a_message_larger_than_the_room_breaks_the_group_of_threads(void **state)
 {
     (void)state;
-    play *const plays[] = {play_too_large, play_far_too_large, play_no_room,
-                           play_too_large_in_the_end};
-    for (size_t i = 1; i < CREWS; i++)
-        on_threads(crews[i], LONG_MS, plays[i % 4], i % crews[i]);
+    transport_case *const cases[] = {case_too_large, case_far_too_large, case_no_room,
+                                     case_too_large_in_the_end};
+    for (size_t i = 1; i < WORKER_COUNTS; i++)
+        on_threads(worker_counts[i], LONG_MS, cases[i % 4], i % worker_counts[i]);
 }
 
 static void a_silent_thread_is_named_by_all_others(void **state)
 {
     (void)state;
-    on_threads(5, 200, play_silent, 2);
-    on_threads(16, 300, play_silent, 0);
+    on_threads(5, 200, case_silent, 2);
+    on_threads(16, 300, case_silent, 0);
 }
 
 static void a_thread_that_gives_up_makes_all_others_fail_with_its_cause(void **state)
 {
     (void)state;
-    for (size_t i = 1; i < CREWS; i++)
-        on_threads(crews[i], LONG_MS, play_abandon, crews[i] / 2);
+    for (size_t i = 1; i < WORKER_COUNTS; i++)
+        on_threads(worker_counts[i], LONG_MS, case_abandon, worker_counts[i] / 2);
 }
 
 /* Of two who failed without knowing of each other, the first is named. */
@@ -143,31 +145,31 @@ static void the_first_failure_is_the_cause(void **state)
 static void workers_that_wait_in_a_circle_find_out(void **state)
 {
     (void)state;
-    on_threads(2, 10, play_circle, 0);
-    on_threads(5, 10, play_circle, 0);
+    on_threads(2, 10, case_circle, 0);
+    on_threads(5, 10, case_circle, 0);
 }
 
 static void whoever_waits_is_not_silent(void **state)
 {
     (void)state;
-    on_threads(4, 400, play_late_chain, 0);
+    on_threads(4, 400, case_late_chain, 0);
 }
 
 static void messages_are_taken_as_they_come(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CREWS; i++) {
-        struct mailbox mailbox = mailbox_for(crews[i]);
-        on_threads(crews[i], LONG_MS, play_whoever_comes, 0);
-        by_mailbox(&mailbox, LONG_MS, play_whoever_comes, 0);
+    for (size_t i = 0; i < WORKER_COUNTS; i++) {
+        struct mailbox mailbox = mailbox_for(worker_counts[i]);
+        on_threads(worker_counts[i], LONG_MS, case_whoever_comes, 0);
+        by_mailbox(&mailbox, LONG_MS, case_whoever_comes, 0);
     }
 }
 
 static void a_silent_thread_is_named_however_busy_the_others_are(void **state)
 {
     (void)state;
-    on_threads(3, 200, play_silent_among_busy, 2);
-    on_threads(7, 200, play_silent_among_busy, 1);
+    on_threads(3, 200, case_silent_among_busy, 2);
+    on_threads(7, 200, case_silent_among_busy, 1);
 }
 
 static void groups_close_in_any_order_without_having_been_used(void **state)
@@ -203,10 +205,10 @@ static void impossible_groups_are_refused(void **state)
 static void a_host_brings_every_pair_together(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CREWS; i++) {
-        struct mailbox mailbox = mailbox_for(crews[i]);
-        by_mailbox(&mailbox, LONG_MS, play_every_pair, 0);
-        by_mailbox(&mailbox, LONG_MS, play_many_under_way, 0);
+    for (size_t i = 0; i < WORKER_COUNTS; i++) {
+        struct mailbox mailbox = mailbox_for(worker_counts[i]);
+        by_mailbox(&mailbox, LONG_MS, case_every_pair, 0);
+        by_mailbox(&mailbox, LONG_MS, case_many_under_way, 0);
     }
 }
 
@@ -214,31 +216,31 @@ static void over_a_host_failures_reach_everybody_too(void **state)
 {
     (void)state;
     struct mailbox mailbox = mailbox_for(5);
-    by_mailbox(&mailbox, LONG_MS, play_too_large, 3);
-    by_mailbox(&mailbox, LONG_MS, play_far_too_large, 0);
-    by_mailbox(&mailbox, LONG_MS, play_no_room, 2);
-    by_mailbox(&mailbox, LONG_MS, play_too_large_in_the_end, 4);
-    by_mailbox(&mailbox, LONG_MS, play_abandon, 4);
-    by_mailbox(&mailbox, 200, play_silent, 1);
-    by_mailbox(&mailbox, 10, play_circle, 0);
+    by_mailbox(&mailbox, LONG_MS, case_too_large, 3);
+    by_mailbox(&mailbox, LONG_MS, case_far_too_large, 0);
+    by_mailbox(&mailbox, LONG_MS, case_no_room, 2);
+    by_mailbox(&mailbox, LONG_MS, case_too_large_in_the_end, 4);
+    by_mailbox(&mailbox, LONG_MS, case_abandon, 4);
+    by_mailbox(&mailbox, 200, case_silent, 1);
+    by_mailbox(&mailbox, 10, case_circle, 0);
 }
 
 static void a_host_that_can_sleep_keeps_every_promise_too(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CREWS; i++) {
-        struct mailbox mailbox = mailbox_for(crews[i]);
+    for (size_t i = 0; i < WORKER_COUNTS; i++) {
+        struct mailbox mailbox = mailbox_for(worker_counts[i]);
         mailbox.sleep = mailbox_sleep;
-        by_mailbox(&mailbox, LONG_MS, play_every_pair, 0);
-        by_mailbox(&mailbox, LONG_MS, play_many_under_way, 0);
-        by_mailbox(&mailbox, LONG_MS, play_whoever_comes, 0);
+        by_mailbox(&mailbox, LONG_MS, case_every_pair, 0);
+        by_mailbox(&mailbox, LONG_MS, case_many_under_way, 0);
+        by_mailbox(&mailbox, LONG_MS, case_whoever_comes, 0);
     }
     struct mailbox mailbox = mailbox_for(4);
     mailbox.sleep = mailbox_sleep;
-    by_mailbox(&mailbox, LONG_MS, play_abandon, 2);
-    by_mailbox(&mailbox, 200, play_silent, 1);
-    by_mailbox(&mailbox, 10, play_circle, 0);
-    by_mailbox(&mailbox, 400, play_late_chain, 0);
+    by_mailbox(&mailbox, LONG_MS, case_abandon, 2);
+    by_mailbox(&mailbox, 200, case_silent, 1);
+    by_mailbox(&mailbox, 10, case_circle, 0);
+    by_mailbox(&mailbox, 400, case_late_chain, 0);
 }
 
 /* Worker 0 waits for worker 1, to which it has sent what that has not asked for; worker 1 waits for
@@ -275,7 +277,7 @@ static void a_failure_reaches_workers_that_cannot_hear_the_one_who_fails(void **
     (void)state;
     struct mailbox mailbox = mailbox_for(3);
     mailbox.is_cut = true; /* the ring of waits does not use that way, only control messages do */
-    by_mailbox(&mailbox, LONG_MS, play_abandon, 0);
+    by_mailbox(&mailbox, LONG_MS, case_abandon, 0);
 }
 
 /* What nobody can cancel stays allocated, and reachable from here. */
@@ -305,7 +307,7 @@ static void a_host_without_cancel_will_do(void **state)
                                             .test = mailbox_test};
         assert_ok(syn_group_open_caller(&host, i, 2, NULL, &workers[i].group));
     }
-    perform(workers, 2, play_every_pair, 0);
+    perform(workers, 2, case_every_pair, 0);
     mailbox_empty(&mailbox);
 }
 

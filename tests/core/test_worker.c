@@ -10,9 +10,9 @@
 #include <syncopate/worker.h>
 
 #include "base/hash.h"
-#include "bowl.h"
+#include "quadratic.h"
 #include "scenario.h"
-#include "team.h"
+#include "workers.h"
 
 enum { STEPS = 24 };
 
@@ -22,16 +22,16 @@ struct run {
     double lr;
     size_t settle_every; /* 0: only at the end */
     bool by_tensor;      /* tensors become ready one by one */
-    enum syn_status status[TEAM_MOST];
-    char cause[TEAM_MOST][512];
-    uint64_t hash[TEAM_MOST];            /* of all weights that were handed out */
-    float weights[TEAM_MOST][BOWL_SIZE]; /* the settled ones */
-    uint64_t bytes_out[TEAM_MOST];
+    enum syn_status status[WORKERS_MOST];
+    char cause[WORKERS_MOST][512];
+    uint64_t hash[WORKERS_MOST];                 /* of all weights that were handed out */
+    float weights[WORKERS_MOST][QUADRATIC_SIZE]; /* the settled ones */
+    uint64_t bytes_out[WORKERS_MOST];
 };
 
 static struct run run_of(const char *recipe)
 {
-    return (struct run){.options = bowl_options(recipe), .steps = STEPS, .lr = 0.05};
+    return (struct run){.options = quadratic_options(recipe), .steps = STEPS, .lr = 0.05};
 }
 
 static enum syn_status take_step(struct run *run, struct syn_worker *worker, const float *gradient,
@@ -51,15 +51,15 @@ static void member(struct syn_group *group, size_t rank, void *context)
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE];
-    float gradient[BOWL_SIZE];
+    float weights[QUADRATIC_SIZE];
+    float gradient[QUADRATIC_SIZE];
     struct syn_rates rates = {.lr = run->lr};
-    enum syn_status status = scenario_layout(bowl_tensors, &layout);
-    scenario_weights(weights, BOWL_SIZE);
+    enum syn_status status = scenario_layout(quadratic_tensors, &layout);
+    scenario_weights(weights, QUADRATIC_SIZE);
     if (status == SYN_OK)
         status = syn_worker_open(group, layout, &run->options, weights, &worker);
     for (size_t step = 0; step < run->steps && status == SYN_OK; step++) {
-        bowl_gradient(rank, step, weights, gradient);
+        quadratic_gradient(rank, step, weights, gradient);
         status = take_step(run, worker, gradient, &rates, weights);
         memset(gradient, 0xff, sizeof gradient); /* it was handed over: nobody may look at it now */
         run->hash[rank] = syn_hash(run->hash[rank], weights, sizeof weights);
@@ -76,9 +76,9 @@ static void member(struct syn_group *group, size_t rank, void *context)
     syn_layout_free(layout);
 }
 
-static void play(struct run *run, size_t workers)
+static void execute(struct run *run, size_t workers)
 {
-    team_run(workers, 20000, member, run);
+    run_workers(workers, 20000, member, run);
     for (size_t i = 0; i < workers; i++) {
         if (run->status[i] != SYN_OK)
             fail_msg("worker %zu of %zu: %s", i, workers, run->cause[i]);
@@ -94,7 +94,7 @@ static void assert_same_run(const struct run *a, const struct run *b, size_t wor
     }
 }
 
-static const size_t teams[] = {1, 2, 3, 5};
+static const size_t worker_counts[] = {1, 2, 3, 5};
 
 static void ssd_with_delay_one_is_od_to_the_bit(void **state)
 {
@@ -105,9 +105,9 @@ static void ssd_with_delay_one_is_od_to_the_bit(void **state)
         struct run ssd = run_of("ssd-sgd");
         ssd.options.delay = 1;
         od.options.optimizer_local = ssd.options.optimizer_local = locals[t];
-        play(&od, teams[t]);
-        play(&ssd, teams[t]);
-        assert_same_run(&od, &ssd, teams[t]);
+        execute(&od, worker_counts[t]);
+        execute(&ssd, worker_counts[t]);
+        assert_same_run(&od, &ssd, worker_counts[t]);
     }
 }
 
@@ -119,9 +119,9 @@ static void ssd_with_a_blocking_pull_every_step_is_ssgd_to_the_bit(void **state)
         struct run ssd = run_of("ssd-sgd");
         ssd.options.delay = 1;
         ssd.options.blocking_pull = true;
-        play(&ssgd, teams[t]);
-        play(&ssd, teams[t]);
-        assert_same_run(&ssgd, &ssd, teams[t]);
+        execute(&ssgd, worker_counts[t]);
+        execute(&ssd, worker_counts[t]);
+        assert_same_run(&ssgd, &ssd, worker_counts[t]);
     }
 }
 
@@ -132,9 +132,9 @@ static void shards_and_replicas_are_the_same_to_the_bit(void **state)
         struct run shards = run_of("ssd-sgd");
         struct run replicas = run_of("ssd-sgd");
         replicas.options.store = "replicas";
-        play(&shards, teams[t]);
-        play(&replicas, teams[t]);
-        assert_same_run(&shards, &replicas, teams[t]);
+        execute(&shards, worker_counts[t]);
+        execute(&replicas, worker_counts[t]);
+        assert_same_run(&shards, &replicas, worker_counts[t]);
     }
 }
 
@@ -146,8 +146,8 @@ static void a_delay_sends_weights_every_kth_step_only(void **state)
     ssd.options.warmup = 0;
     ssd.options.compare_every = 0;
     ssgd.options.compare_every = 0;
-    play(&ssd, 4);
-    play(&ssgd, 4);
+    execute(&ssd, 4);
+    execute(&ssgd, 4);
     /* 1 + 1/k instead of 2. */
     double expected = (double)ssgd.bytes_out[0] / 2 * (1 + 0.25);
     assert_true(fabs((double)ssd.bytes_out[0] - expected) < 0.01 * expected);
@@ -163,9 +163,9 @@ static void density_one_is_dense(void **state)
             struct run sparse = run_of(recipes[r]);
             sparse.options.reducer.density = 1;
             sparse.options.momentum_form = "global";
-            play(&dense, teams[t]);
-            play(&sparse, teams[t]);
-            for (size_t i = 0; i < BOWL_SIZE; i++)
+            execute(&dense, worker_counts[t]);
+            execute(&sparse, worker_counts[t]);
+            for (size_t i = 0; i < QUADRATIC_SIZE; i++)
                 assert_true(fabsf(dense.weights[0][i] - sparse.weights[0][i]) < 1e-6F);
         }
 }
@@ -181,9 +181,9 @@ static void settling_and_readiness_change_no_bit(void **state)
         struct run by_tensor = plain;
         settled.settle_every = 2;
         by_tensor.by_tensor = true;
-        play(&plain, 3);
-        play(&settled, 3);
-        play(&by_tensor, 3);
+        execute(&plain, 3);
+        execute(&settled, 3);
+        execute(&by_tensor, 3);
         assert_same_run(&plain, &settled, 3);
         assert_same_run(&plain, &by_tensor, 3);
     }
@@ -198,7 +198,7 @@ static void every_recipe_and_mix_comes_to_the_same_place(void **state)
     struct run best = run_of("ssgd");
     best.steps = 400;
     best.lr = 0.004;
-    play(&best, 4);
+    execute(&best, 4);
     for (size_t r = 0; r < 6 + 3; r++) {
         struct run run = run_of(r < 6 ? syn_recipe_name(r) : "ssd-sgd");
         run.steps = 400;
@@ -214,10 +214,11 @@ static void every_recipe_and_mix_comes_to_the_same_place(void **state)
             run.options.send_updates = mixes[r - 6][3][0] != '\0';
             run.options.reducer.threshold_mode = "target";
         }
-        play(&run, 4);
+        execute(&run, 4);
         double distance = 0;
-        for (size_t i = 0; i < BOWL_SIZE; i++)
-            distance += fabs((double)(run.weights[0][i] - best.weights[0][i])) / (double)BOWL_SIZE;
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++)
+            distance +=
+                fabs((double)(run.weights[0][i] - best.weights[0][i])) / (double)QUADRATIC_SIZE;
         if (distance > 0.05)
             fail_msg("run %zu (%s) ends %g away from ssgd", r, run.options.schedule, distance);
     }
@@ -229,18 +230,18 @@ static void talk_in_passing(struct syn_group *group, size_t rank, void *context)
     struct run *run = context;
     struct syn_layout *layout = NULL;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE], gradient[BOWL_SIZE];
-    uint64_t heard[TEAM_MOST];
+    float weights[QUADRATIC_SIZE], gradient[QUADRATIC_SIZE];
+    uint64_t heard[WORKERS_MOST];
     struct syn_rates rates = {.lr = run->lr};
-    scenario_weights(weights, BOWL_SIZE);
-    bool holds = scenario_layout(bowl_tensors, &layout) == SYN_OK &&
+    scenario_weights(weights, QUADRATIC_SIZE);
+    bool holds = scenario_layout(quadratic_tensors, &layout) == SYN_OK &&
                  syn_worker_open(group, layout, &run->options, weights, &worker) == SYN_OK &&
                  syn_worker_hear(worker) == SYN_INVALID;
     for (uint64_t step = 0; step < run->steps && holds; step++) {
         uint64_t said = (step + 1) * rank;
         holds = syn_worker_tell(worker, &said, sizeof said, heard) == SYN_OK &&
                 syn_worker_tell(worker, &said, sizeof said, heard) == SYN_INVALID;
-        bowl_gradient(rank, step, weights, gradient);
+        quadratic_gradient(rank, step, weights, gradient);
         holds = holds && syn_worker_step(worker, gradient, &rates, weights) == SYN_OK &&
                 syn_worker_hear(worker) == SYN_OK;
         for (uint64_t w = 0; w < syn_group_size(group); w++)
@@ -259,17 +260,17 @@ static void what_is_told_in_passing_is_heard_and_changes_no_bit(void **state)
     for (int r = 0; r < 4; r++) {
         struct run silent = run_of(recipes[r]);
         struct run talking = silent;
-        play(&silent, teams[r]);
-        team_run(teams[r], 20000, talk_in_passing, &talking);
-        for (size_t i = 0; i < teams[r]; i++)
+        execute(&silent, worker_counts[r]);
+        run_workers(worker_counts[r], 20000, talk_in_passing, &talking);
+        for (size_t i = 0; i < worker_counts[r]; i++)
             assert_true(talking.status[i] == SYN_OK && talking.hash[i] == silent.hash[i]);
     }
 }
 
 struct odd {
     size_t workers;
-    enum syn_status got[TEAM_MOST];
-    char cause[TEAM_MOST][512];
+    enum syn_status got[WORKERS_MOST];
+    char cause[WORKERS_MOST][512];
 };
 
 static void begin_elsewhere(struct syn_group *group, size_t rank, void *context)
@@ -278,10 +279,10 @@ static void begin_elsewhere(struct syn_group *group, size_t rank, void *context)
     struct syn_worker_options options;
     struct syn_layout *layout;
     struct syn_worker *worker = NULL;
-    float weights[BOWL_SIZE] = {0};
+    float weights[QUADRATIC_SIZE] = {0};
     weights[17] = rank == 2 ? 1 : 0;
     syn_worker_defaults(&options);
-    scenario_layout(bowl_tensors, &layout);
+    scenario_layout(quadratic_tensors, &layout);
     odd->got[rank] = syn_worker_open(group, layout, &options, weights, &worker);
     snprintf(odd->cause[rank], sizeof odd->cause[rank], "%s", syn_error_text());
     syn_worker_close(worker);
@@ -292,7 +293,7 @@ static void workers_that_begin_with_other_weights_are_found(void **state)
 {
     (void)state;
     struct odd odd = {.workers = 3};
-    team_run(3, 2000, begin_elsewhere, &odd);
+    run_workers(3, 2000, begin_elsewhere, &odd);
     for (int i = 0; i < 3; i++)
         assert_int_equal(odd.got[i], SYN_MISMATCH);
     assert_non_null(strstr(odd.cause[2], "first-weights"));

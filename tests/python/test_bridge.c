@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "core/plays.h"
+#include "core/transport_cases.h"
 
 enum { MOST = 7 };
 
@@ -81,7 +81,7 @@ struct member {
     pthread_t thread;
     size_t rank;
     size_t actor;
-    play *play;
+    transport_case *function;
     struct syn_bridge *bridge;
     struct syn_group *group;
     char wrong[SYN_ERROR_BYTES];
@@ -91,7 +91,8 @@ static void *act(void *argument)
 {
     struct member *member = argument;
     self = member->rank;
-    snprintf(member->wrong, sizeof member->wrong, "%s", member->play(member->group, member->actor));
+    snprintf(member->wrong, sizeof member->wrong, "%s",
+             member->function(member->group, member->actor));
     syn_group_close(member->group);
     return NULL;
 }
@@ -128,13 +129,13 @@ static void close_member(const struct member *member, size_t count)
     syn_bridge_free(member->bridge);
 }
 
-static void perform(size_t count, uint64_t timeout_ms, play *what, size_t actor)
+static void perform(size_t count, uint64_t timeout_ms, transport_case *what, size_t actor)
 {
     struct member members[MOST] = {{0}};
     for (size_t i = 0; i < count; i++)
         open_member(&members[i], i, count, timeout_ms);
     for (size_t i = 0; i < count; i++) {
-        members[i].play = what;
+        members[i].function = what;
         members[i].actor = actor;
         assert_int_equal(pthread_create(&members[i].thread, NULL, act, &members[i]), 0);
     }
@@ -146,27 +147,27 @@ static void perform(size_t count, uint64_t timeout_ms, play *what, size_t actor)
         assert_string_equal(members[i].wrong, "");
 }
 
-static const size_t crews[] = {1, 2, 3, 5, 7};
-enum { CREWS = 5, LONG_MS = 60000 };
+static const size_t worker_counts[] = {1, 2, 3, 5, 7};
+enum { WORKER_COUNTS = 5, LONG_MS = 60000 };
 
 static void messages_cross_whole_and_in_order(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CREWS; i++) {
-        perform(crews[i], LONG_MS, play_every_pair, 0);
-        perform(crews[i], LONG_MS, play_many_under_way, 0);
-        perform(crews[i], LONG_MS, play_whoever_comes, 0);
+    for (size_t i = 0; i < WORKER_COUNTS; i++) {
+        perform(worker_counts[i], LONG_MS, case_every_pair, 0);
+        perform(worker_counts[i], LONG_MS, case_many_under_way, 0);
+        perform(worker_counts[i], LONG_MS, case_whoever_comes, 0);
     }
 }
 
 static void failures_cross_too(void **state)
 {
     (void)state;
-    perform(5, LONG_MS, play_too_large, 3);
-    perform(5, LONG_MS, play_abandon, 4);
-    perform(4, 200, play_silent, 1);
-    perform(3, 10, play_circle, 0);
-    perform(4, 400, play_late_chain, 0);
+    perform(5, LONG_MS, case_too_large, 3);
+    perform(5, LONG_MS, case_abandon, 4);
+    perform(4, 200, case_silent, 1);
+    perform(3, 10, case_circle, 0);
+    perform(4, 400, case_late_chain, 0);
 }
 
 static void *lose(void *bridge)

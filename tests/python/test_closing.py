@@ -7,7 +7,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import syncopate
 import syncopate.torch
-import workers as team
+import workers as cluster
 from test_optimizer import flat, make_model, train
 
 
@@ -104,8 +104,8 @@ def all_scenes(rank, workers):
 
 
 def test_a_detached_model_trains_as_with_ddp_alone():
-    team.run(__file__, all_scenes, 2)
+    cluster.run(__file__, all_scenes, 2)
 
 
 if __name__ == "__main__":
-    team.main(globals())
+    cluster.main(globals())

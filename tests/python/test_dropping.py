@@ -6,7 +6,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import workers as team
+import workers as cluster
 
 STEPS = 60
 SPIKE = 20
@@ -155,8 +155,8 @@ def all_scenes(rank, workers):
 
 
 def test_gradients_that_are_thrown_away():
-    team.run(__file__, all_scenes, 2)
+    cluster.run(__file__, all_scenes, 2)
 
 
 if __name__ == "__main__":
-    team.main(globals())
+    cluster.main(globals())

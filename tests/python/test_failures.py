@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import workers as team
+import workers as cluster
 
 VICTIM = 2
 
@@ -65,14 +65,14 @@ def different_models(rank, workers):
 
 
 def assert_survivors_name_the_victim(scene, workers=3, ends_by_itself=True):
-    started = team.start(__file__, scene, workers)
+    started = cluster.start(__file__, scene, workers)
     others = [process for rank, process in enumerate(started) if rank != VICTIM]
     try:
-        codes, outputs = team.finish(others)
+        codes, outputs = cluster.finish(others)
     finally:
         if not ends_by_itself:
             started[VICTIM].kill()
-        team.finish([started[VICTIM]], 30)
+        cluster.finish([started[VICTIM]], 30)
     for code, output in zip(codes, outputs):
         assert code == 1, output
         assert "PeerError" in output and f"worker {VICTIM}" in output, output
@@ -95,8 +95,8 @@ def test_a_killed_worker_is_named_by_delayed_ones_too():
 
 
 def test_workers_that_begin_differently_are_told():
-    team.run(__file__, different_models, 2)
+    cluster.run(__file__, different_models, 2)
 
 
 if __name__ == "__main__":
-    team.main(globals())
+    cluster.main(globals())

@@ -6,7 +6,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import workers as team
+import workers as cluster
 
 STEPS = 5
 
@@ -291,12 +291,12 @@ def all_scenes(rank, workers):
 
 
 def test_gradients_with_four_workers():
-    team.run(__file__, all_scenes, 4)
+    cluster.run(__file__, all_scenes, 4)
 
 
 def test_gradients_with_three_workers():
-    team.run(__file__, merged_gradients_are_the_librarys, 3)
+    cluster.run(__file__, merged_gradients_are_the_librarys, 3)
 
 
 if __name__ == "__main__":
-    team.main(globals())
+    cluster.main(globals())

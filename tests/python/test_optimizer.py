@@ -4,7 +4,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
-import workers as team
+import workers as cluster
 
 
 def make_model(dtype=torch.float32):
@@ -220,8 +220,8 @@ def all_scenes(rank, workers):
 
 
 def test_weights_with_three_workers():
-    team.run(__file__, all_scenes, 3)
+    cluster.run(__file__, all_scenes, 3)
 
 
 if __name__ == "__main__":
-    team.main(globals())
+    cluster.main(globals())

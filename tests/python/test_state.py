@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-import workers as team
+import workers as cluster
 from test_optimizer import batch_of, flat, make_model, train
 
 HALF = 6
@@ -212,7 +212,7 @@ def all_scenes(rank, workers, directory):
 
 
 def test_states_and_files(tmp_path):
-    team.run(__file__, all_scenes, 3, tmp_path)
+    cluster.run(__file__, all_scenes, 3, tmp_path)
     lines = [json.loads(line) for line in open(tmp_path / "run" / "metrics.jsonl", encoding="utf-8")]
     assert [line["step"] for line in lines] == [5, 10, 10]
     assert {"loss", "lr", "step_ms", "bytes_out", "density", "threshold", "residual_norm"} <= set(lines[0])
@@ -222,11 +222,11 @@ def test_states_and_files(tmp_path):
     settings = json.load(open(tmp_path / "run" / "settings.json", encoding="utf-8"))
     assert summary["algo"] == settings["algo"] == "gtopk" and summary["model"] == "small"
     assert abs(summary["images_per_s"] * summary["ms_per_step"] / 1e3 - 3 * 8) < 1e-6
-    team.run(__file__, find_states, 2, tmp_path)
+    cluster.run(__file__, find_states, 2, tmp_path)
     os.remove(next((tmp_path / "hook").iterdir()))
-    codes, outputs = team.finish(team.start(__file__, find_states, 1, tmp_path))
+    codes, outputs = cluster.finish(cluster.start(__file__, find_states, 1, tmp_path))
     assert codes == [1] and "no complete set" in outputs[0] and "2 of 3 workers" in outputs[0]
 
 
 if __name__ == "__main__":
-    team.main(globals())
+    cluster.main(globals())

@@ -1,5 +1,5 @@
 /* Threads that are workers. */
-#include "team.h"
+#include "workers.h"
 
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 struct place {
     struct syn_group *group;
     size_t rank;
-    team_member *member;
+    worker_function *member;
     void *context;
 };
 
@@ -19,11 +19,11 @@ static void *work(void *argument)
     return NULL;
 }
 
-void team_run(size_t workers, unsigned timeout_ms, team_member *member, void *context)
+void run_workers(size_t workers, unsigned timeout_ms, worker_function *member, void *context)
 {
-    struct syn_group *groups[TEAM_MOST];
-    struct place places[TEAM_MOST];
-    pthread_t threads[TEAM_MOST];
+    struct syn_group *groups[WORKERS_MOST];
+    struct place places[WORKERS_MOST];
+    pthread_t threads[WORKERS_MOST];
     struct syn_group_options options;
     syn_settings_defaults(&syn_group_settings, &options);
     options.timeout_ms = timeout_ms;

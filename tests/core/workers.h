@@ -1,19 +1,19 @@
 /* Many workers in one process: a thread each, on the threads transport. */
-#ifndef SYN_TEST_TEAM_H
-#define SYN_TEST_TEAM_H
+#ifndef SYN_TEST_WORKERS_H
+#define SYN_TEST_WORKERS_H
 
 #include <stddef.h>
 
 #include <syncopate/group.h>
 
-#define TEAM_MOST 16
+#define WORKERS_MOST 16
 
 /* What worker `rank` does. Must not use cmocka's assertions, which may only fail on the main
  * thread; what it finds it leaves in context. */
-typedef void team_member(struct syn_group *group, size_t rank, void *context);
+typedef void worker_function(struct syn_group *group, size_t rank, void *context);
 
 /* Run member on `workers` threads and return when all have ended.
  *   timeout_ms  of the group */
-void team_run(size_t workers, unsigned timeout_ms, team_member *member, void *context);
+void run_workers(size_t workers, unsigned timeout_ms, worker_function *member, void *context);
 
 #endif

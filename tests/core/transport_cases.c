@@ -1,7 +1,7 @@
-/* The plays. A failure of the library is never a cmocka failure here, because workers run on
+/* The cases. A failure of the library is never a cmocka failure here, because workers run on
  * threads and in processes that cmocka does not know: it is a text, which the test program
  * reports. */
-#include "plays.h"
+#include "transport_cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static _Thread_local char complaint[SYN_ERROR_BYTES + 200];
 
-/* Return from a play if the condition does not hold. */
+/* Return from a case if the condition does not hold. */
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -64,7 +64,7 @@ static bool is_large(const struct syn_group *group)
     return group->size > 5;
 }
 
-const char *play_every_pair(struct syn_group *group, size_t actor)
+const char *case_every_pair(struct syn_group *group, size_t actor)
 {
     (void)actor;
     static const size_t sizes[] = {0, 1, 4096, 1000003, 499999, 500000, 500001, 1000000};
@@ -147,7 +147,7 @@ static void clear_away(struct pile *pile)
     }
 }
 
-const char *play_many_under_way(struct syn_group *group, size_t actor)
+const char *case_many_under_way(struct syn_group *group, size_t actor)
 {
     (void)actor;
     struct pile *piles = calloc(group->size, sizeof *piles);
@@ -168,7 +168,7 @@ const char *play_many_under_way(struct syn_group *group, size_t actor)
     return wrong;
 }
 
-const char *play_wrong_peer(struct syn_group *group, size_t actor)
+const char *case_wrong_peer(struct syn_group *group, size_t actor)
 {
     (void)actor;
     struct syn_request request;
@@ -178,11 +178,11 @@ const char *play_wrong_peer(struct syn_group *group, size_t actor)
     EXPECT(strstr(syn_error_text(), "cannot receive from worker"));
     EXPECT(syn_group_wait(group, &request, 1) == SYN_OK);
     EXPECT(syn_group_wait(group, NULL, 0) == SYN_OK);
-    return play_every_pair(group, 0);
+    return case_every_pair(group, 0);
 }
 
 /* Be as good as dead: nobody answers for this member, until it hears of its own death. */
-static const char *play_dead(struct syn_group *group, const char *cause)
+static const char *stay_away(struct syn_group *group, const char *cause)
 {
     struct syn_control control = {0};
     syn_attend_end(group);
@@ -262,37 +262,37 @@ static const char *overfill(struct syn_group *group, size_t actor, size_t sent, 
     return stays_broken(group, SYN_FORMAT, cause);
 }
 
-const char *play_too_large(struct syn_group *group, size_t actor)
+const char *case_too_large(struct syn_group *group, size_t actor)
 {
     return overfill(group, actor, 10, 9);
 }
 
-const char *play_far_too_large(struct syn_group *group, size_t actor)
+const char *case_far_too_large(struct syn_group *group, size_t actor)
 {
     return overfill(group, actor, 400000, 184);
 }
 
-const char *play_no_room(struct syn_group *group, size_t actor)
+const char *case_no_room(struct syn_group *group, size_t actor)
 {
     return overfill(group, actor, 100000, 0);
 }
 
-const char *play_too_large_in_the_end(struct syn_group *group, size_t actor)
+const char *case_too_large_in_the_end(struct syn_group *group, size_t actor)
 {
     return overfill(group, actor, 900000, 500000);
 }
 
-const char *play_silent(struct syn_group *group, size_t actor)
+const char *case_silent(struct syn_group *group, size_t actor)
 {
     char cause[100];
     snprintf(cause, sizeof cause, "worker %zu stayed silent", actor);
     if (group->rank == actor)
-        return play_dead(group, cause);
+        return stay_away(group, cause);
     EXPECT(run_round(group) == SYN_TIMEOUT);
     return stays_broken(group, SYN_TIMEOUT, cause);
 }
 
-const char *play_abandon(struct syn_group *group, size_t actor)
+const char *case_abandon(struct syn_group *group, size_t actor)
 {
     if (group->rank == actor) {
         sleep_ms(20);
@@ -306,7 +306,7 @@ const char *play_abandon(struct syn_group *group, size_t actor)
     return stays_broken(group, SYN_PEER, cause);
 }
 
-const char *play_circle(struct syn_group *group, size_t actor)
+const char *case_circle(struct syn_group *group, size_t actor)
 {
     (void)actor;
     char byte;
@@ -317,7 +317,7 @@ const char *play_circle(struct syn_group *group, size_t actor)
     return stays_broken(group, SYN_TIMEOUT, "wait in a circle");
 }
 
-const char *play_late_chain(struct syn_group *group, size_t actor)
+const char *case_late_chain(struct syn_group *group, size_t actor)
 {
     (void)actor;
     size_t last = group->size - 1;
@@ -361,7 +361,7 @@ static const char *take_whoever_comes(struct syn_group *group, size_t each, size
     return "";
 }
 
-const char *play_whoever_comes(struct syn_group *group, size_t actor)
+const char *case_whoever_comes(struct syn_group *group, size_t actor)
 {
     (void)actor;
     enum { EACH = 20 };
@@ -394,7 +394,7 @@ static enum syn_status keep_busy(struct syn_group *group)
     return SYN_OK;
 }
 
-const char *play_silent_among_busy(struct syn_group *group, size_t actor)
+const char *case_silent_among_busy(struct syn_group *group, size_t actor)
 {
     char cause[100];
     snprintf(cause, sizeof cause, "worker %zu stayed silent", actor);
@@ -404,7 +404,7 @@ const char *play_silent_among_busy(struct syn_group *group, size_t actor)
         return stays_broken(group, SYN_TIMEOUT, cause);
     }
     if (group->rank == actor)
-        return play_dead(group, cause);
+        return stay_away(group, cause);
     EXPECT(keep_busy(group) == SYN_TIMEOUT);
     return stays_broken(group, SYN_TIMEOUT, cause);
 }

@@ -1,9 +1,9 @@
 /* An exchange beside the bytes that theory gives it. Lists are made up and encoded beforehand, so
  * that only the exchange is timed.
  *
- * Before each exchange every worker tells every other how its last one went. Nobody goes on before
- * it has heard them all, so that this is the starting signal too, and in the end all workers know
- * everything. */
+ * Before each exchange every worker sends every other how its last one went. Nobody goes on before
+ * it has received them all, so that this is the starting signal too, and in the end all workers
+ * know everything. */
 #include <syncopate/measure.h>
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "select/select.h"
 
 /* How one exchange went for one worker. */
-struct note {
+struct finding {
     uint64_t ns;
     uint64_t bytes;
     uint64_t packet_bytes;
@@ -32,7 +32,7 @@ struct bench {
     struct syn_outcome out;
     float *gradient;
     uint8_t *packet;
-    struct note *notes;           /* [workers] */
+    struct finding *findings;     /* [workers] */
     struct syn_request *requests; /* [2 * workers]: receives, then sends */
     double *worst_ms;             /* [repeats] */
     uint64_t worst_bytes;
@@ -45,7 +45,7 @@ static void close_bench(struct bench *bench)
         bench->type->close(bench->state);
     free(bench->gradient);
     free(bench->packet);
-    free(bench->notes);
+    free(bench->findings);
     free(bench->requests);
     free(bench->worst_ms);
     free(bench->out.dense);
@@ -91,7 +91,7 @@ static enum syn_status open_bench(struct bench *bench, const struct syn_reducer_
     size_t workers = setup->group->workers;
     struct syn_random random;
     syn_random_start(&random, 1, setup->group->rank);
-    SYN_TRY(syn_allocate(workers, sizeof *bench->notes, &bench->notes));
+    SYN_TRY(syn_allocate(workers, sizeof *bench->findings, &bench->findings));
     SYN_TRY(syn_allocate(2 * workers, sizeof *bench->requests, &bench->requests));
     SYN_TRY(syn_allocate(repeats, sizeof *bench->worst_ms, &bench->worst_ms));
     bench->in.about =
@@ -103,21 +103,21 @@ static enum syn_status open_bench(struct bench *bench, const struct syn_reducer_
     return bench->type->open(setup, &bench->state);
 }
 
-/* Tell all workers this one's note, and hear theirs. */
+/* Send all workers this one's finding, and receive theirs. */
 static enum syn_status compare_notes(struct bench *bench)
 {
     struct syn_group *group = bench->setup.group;
-    struct note *notes = bench->notes;
+    struct finding *findings = bench->findings;
     enum syn_status status = SYN_OK;
     memset(bench->requests, 0, 2 * group->workers * sizeof *bench->requests);
     for (size_t i = 1; i < group->workers && status == SYN_OK; i++) {
         size_t from = (group->rank + group->workers - i) % group->size;
-        status =
-            syn_group_receive(group, from, &notes[from], sizeof *notes, &bench->requests[from]);
+        status = syn_group_receive(group, from, &findings[from], sizeof *findings,
+                                   &bench->requests[from]);
     }
     for (size_t i = 1; i < group->workers && status == SYN_OK; i++) {
         size_t to = (group->rank + i) % group->workers;
-        status = syn_group_send(group, to, &notes[group->rank], sizeof *notes,
+        status = syn_group_send(group, to, &findings[group->rank], sizeof *findings,
                                 &bench->requests[group->workers + to]);
     }
     if (status != SYN_OK)
@@ -131,21 +131,22 @@ static enum syn_status exchange_once(struct bench *bench)
     uint64_t sent = group->bytes_out;
     int64_t began = syn_clock_ns();
     SYN_TRY(bench->type->run(bench->state, &bench->in, &bench->out));
-    bench->notes[group->rank] = (struct note){(uint64_t)(syn_clock_ns() - began),
-                                              group->bytes_out - sent, bench->in.packet_bytes};
+    bench->findings[group->rank] = (struct finding){
+        (uint64_t)(syn_clock_ns() - began), group->bytes_out - sent, bench->in.packet_bytes};
     return SYN_OK;
 }
 
 /* What the notes say of the slowest and of the busiest worker. Returns the time. */
-static double judge(struct bench *bench)
+static double worst_of(struct bench *bench)
 {
     uint64_t worst_ns = 0;
     for (size_t i = 0; i < bench->setup.group->workers; i++) {
-        const struct note *note = &bench->notes[i];
-        worst_ns = note->ns > worst_ns ? note->ns : worst_ns;
-        bench->worst_bytes = note->bytes > bench->worst_bytes ? note->bytes : bench->worst_bytes;
-        if (note->packet_bytes > bench->packet_bytes)
-            bench->packet_bytes = (size_t)note->packet_bytes;
+        const struct finding *finding = &bench->findings[i];
+        worst_ns = finding->ns > worst_ns ? finding->ns : worst_ns;
+        bench->worst_bytes =
+            finding->bytes > bench->worst_bytes ? finding->bytes : bench->worst_bytes;
+        if (finding->packet_bytes > bench->packet_bytes)
+            bench->packet_bytes = (size_t)finding->packet_bytes;
     }
     return (double)worst_ns * 1e-6;
 }
@@ -157,7 +158,7 @@ static enum syn_status measure(struct bench *bench, size_t repeats)
         SYN_TRY(exchange_once(bench));
         SYN_TRY(compare_notes(bench));
         if (i > 0)
-            bench->worst_ms[i - 1] = judge(bench);
+            bench->worst_ms[i - 1] = worst_of(bench);
     }
     return SYN_OK;
 }

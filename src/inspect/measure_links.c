@@ -77,13 +77,13 @@ static enum syn_status swap(const struct links *links, size_t to, size_t bytes, 
     return status;
 }
 
-static enum syn_status tell(const struct links *links, size_t peer, size_t bytes)
+static enum syn_status send_to(const struct links *links, size_t peer, size_t bytes)
 {
     size_t came;
     return swap(links, peer, bytes, links->group->rank, &came);
 }
 
-static enum syn_status hear(const struct links *links, size_t peer, size_t *bytes)
+static enum syn_status receive_from(const struct links *links, size_t peer, size_t *bytes)
 {
     return swap(links, links->group->rank, 0, peer, bytes);
 }
@@ -93,8 +93,8 @@ static enum syn_status ask(const struct links *links, size_t peer, size_t bytes,
 {
     size_t came;
     int64_t began = syn_clock_ns();
-    SYN_TRY(tell(links, peer, bytes));
-    SYN_TRY(hear(links, peer, &came));
+    SYN_TRY(send_to(links, peer, bytes));
+    SYN_TRY(receive_from(links, peer, &came));
     *ms = ms_since(began);
     return SYN_OK;
 }
@@ -104,10 +104,10 @@ static enum syn_status answer(const struct links *links, size_t peer)
 {
     for (;;) {
         size_t came;
-        SYN_TRY(hear(links, peer, &came));
+        SYN_TRY(receive_from(links, peer, &came));
         if (came == 0)
             return SYN_OK;
-        SYN_TRY(tell(links, peer, 1));
+        SYN_TRY(send_to(links, peer, 1));
     }
 }
 
@@ -130,7 +130,7 @@ static enum syn_status question(const struct links *links, size_t peer, struct f
         SYN_TRY(ask(links, peer, bytes, &times[i]));
     double length = syn_median(times, PAIR_TIMES) - 2 * finding->latency_ms;
     finding->bytes_per_ms = (double)bytes / (length > 1e-6 ? length : 1e-6);
-    return tell(links, peer, 0);
+    return send_to(links, peer, 0);
 }
 
 /* Whom a worker meets in a round of the tournament; itself if it rests. With an even number of
@@ -243,17 +243,17 @@ static enum syn_status exchange_worst(const struct links *links, double *numbers
         SYN_TRY(swap(links, links->right, bytes, links->left, &came));
         memcpy(links->going, links->coming, bytes); /* passed on as it came */
         for (size_t i = 0; i < count; i++) {
-            double heard;
-            memcpy(&heard, links->coming + i * sizeof heard, sizeof heard);
-            numbers[i] = heard > numbers[i] ? heard : numbers[i];
+            double received;
+            memcpy(&received, links->coming + i * sizeof received, sizeof received);
+            numbers[i] = received > numbers[i] ? received : numbers[i];
         }
     }
     return SYN_OK;
 }
 
 /* Take in what one worker found out about its way to another. */
-static void judge_pair(const struct finding *finding, size_t from, size_t to,
-                       struct syn_links_measure *result)
+static void add_pair(const struct finding *finding, size_t from, size_t to,
+                     struct syn_links_measure *result)
 {
     if (finding->latency_ms > result->worst_latency_ms)
         result->worst_latency_ms = finding->latency_ms;
@@ -264,7 +264,7 @@ static void judge_pair(const struct finding *finding, size_t from, size_t to,
     }
 }
 
-static void judge_pairs(struct links *links, struct syn_links_measure *result)
+static void add_pairs(struct links *links, struct syn_links_measure *result)
 {
     size_t workers = links->group->workers;
     size_t pairs = workers * (workers - 1);
@@ -276,7 +276,7 @@ static void judge_pairs(struct links *links, struct syn_links_measure *result)
             const struct finding *finding = &links->findings[from * workers + to];
             if (from == to)
                 continue;
-            judge_pair(finding, from, to, result);
+            add_pair(finding, from, to, result);
             latency[count] = finding->latency_ms;
             rate[count++] = finding->bytes_per_ms;
         }
@@ -302,7 +302,7 @@ static enum syn_status measure(struct links *links, size_t bytes, double rest_ms
     SYN_TRY(open_links(links, bytes));
     SYN_TRY(measure_pairs(links));
     SYN_TRY(share_findings(links));
-    judge_pairs(links, result);
+    add_pairs(links, result);
     size_t shifts = count_shifts(bytes, result->bytes_per_ms);
     SYN_TRY(measure_shifts(links, 1, SHIFTS_MOST, &worst[0], &none));
     SYN_TRY(measure_shifts(links, bytes, shifts, &worst[1], &worst[2]));

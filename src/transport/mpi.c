@@ -3,17 +3,18 @@
  * starves the computation when there are more processes than cores, and because a wait inside
  * MPI has no time-out.
  *
- * Messages travel in pieces that Open MPI sends without asking the receiver first. A question
+ * Messages travel in fragments that Open MPI sends without asking the receiver first. A question
  * waits behind the data that flows the same way on its connection: asking made two workers that
- * swap a megabyte take twice the time of the bytes. Every piece is full but the last, which may be
- * empty. Each message of a pair has a tag of its own, so that pieces of several do not mix.
+ * swap a megabyte take twice the time of the bytes. Every fragment is full but the last, which may
+ * be empty. Each message of a pair has a tag of its own, so that fragments of several do not mix.
  *
  * Who waits sleeps until MPI's sockets have something, if it has any (wakeup.h), and otherwise for
  * short times.
  *
- * A receive is posted only where a whole piece has room. The last piece of a message is looked at
- * before it is received: Open MPI's single copy through shared memory (4.1) writes as many bytes as
- * were sent, whatever room the receive was posted with, and only then reports truncation.
+ * A receive is posted only where a whole fragment has room. The last fragment of a message is
+ * looked at before it is received: Open MPI's single copy through shared memory (4.1) writes as
+ * many bytes as were sent, whatever room the receive was posted with, and only then reports
+ * truncation.
  *
  * Data and control messages are told apart by tag. One receive for control messages is always
  * posted.
@@ -39,9 +40,9 @@ enum { TAG_CONTROL, TAG_DATA, TAGS = 16384 };
 #define FLUSH_NS INT64_C(200000000)
 
 /* Smaller than what Open MPI sends without asking, with room for its heads. */
-#define PIECE_BYTES ((size_t)500000)
+#define FRAGMENT_BYTES ((size_t)500000)
 
-_Static_assert(PIECE_BYTES + 1024 <= SYN_EAGER_BYTES, "a piece must go without asking");
+_Static_assert(FRAGMENT_BYTES + 1024 <= SYN_EAGER_BYTES, "a fragment must go without asking");
 
 struct outgoing {
     struct syn_control control;
@@ -56,7 +57,8 @@ struct membership {
     uint32_t *sent;          /* [size] messages begun to each */
     uint32_t *received;      /* [size] and from each */
     struct syn_wakeup wakeup;
-    struct syn_request *long_ones; /* under way in several pieces: all go on whenever one waits */
+    struct syn_request
+        *long_ones; /* under way in several fragments: all go on whenever one waits */
 };
 
 extern const struct syn_transport_type syn_transport_mpi;
@@ -68,12 +70,13 @@ static enum syn_status lost(struct syn_group *group, size_t peer, const char *wh
     return syn_group_lost(group, peer);
 }
 
-/* What a request keeps: MPI's name for the piece under way, a pointer or a number, as MPI likes. */
+/* What a request keeps: MPI's name for the fragment under way, a pointer or a number, as MPI
+ * likes. */
 struct ticket {
     MPI_Request under_way;
 };
-/* In extra: bytes of the pieces before, the message's tag, whether it has had its last piece, and
- * whether the next piece has still to be seen before it is received. */
+/* In extra: bytes of the fragments before, the message's tag, whether it has had its last fragment,
+ * and whether the next fragment has still to be seen before it is received. */
 enum { DONE, TAG, IS_WHOLE, IS_UNSEEN };
 
 _Static_assert(sizeof(struct ticket) <= sizeof(void *), "it must fit into a request's handle");
@@ -91,22 +94,22 @@ static MPI_Request recall(const struct syn_request *request)
     return ticket.under_way;
 }
 
-static size_t piece_bytes(const struct syn_request *request)
+static size_t fragment_bytes(const struct syn_request *request)
 {
     size_t left = request->count - (size_t)request->extra[DONE];
-    return left < PIECE_BYTES ? left : PIECE_BYTES;
+    return left < FRAGMENT_BYTES ? left : FRAGMENT_BYTES;
 }
 
-/* Begin the next piece. */
+/* Begin the next fragment. */
 static enum syn_status post(struct syn_group *group, struct syn_request *request)
 {
     const struct membership *own = group->state;
     size_t done = (size_t)request->extra[DONE];
-    int count = (int)piece_bytes(request);
+    int count = (int)fragment_bytes(request);
     int peer = (int)request->peer;
     int tag = (int)request->extra[TAG];
     MPI_Request under_way = MPI_REQUEST_NULL;
-    request->extra[IS_UNSEEN] = request->is_receive && piece_bytes(request) < PIECE_BYTES;
+    request->extra[IS_UNSEEN] = request->is_receive && fragment_bytes(request) < FRAGMENT_BYTES;
     if (request->extra[IS_UNSEEN])
         return SYN_OK;
     syn_mpi_enter();
@@ -145,12 +148,12 @@ static enum syn_status start(struct syn_group *group, struct syn_request *reques
     request->extra[TAG] = TAG_DATA + counts[request->peer]++ % TAGS;
     request->extra[IS_WHOLE] = false;
     SYN_TRY(post(group, request));
-    if (request->count >= PIECE_BYTES)
+    if (request->count >= FRAGMENT_BYTES)
         enlist(own, request);
     return SYN_OK;
 }
 
-/* Take a piece that has no room out of the way, so that its sender is not held up by it. */
+/* Take a fragment that has no room out of the way, so that its sender is not held up by it. */
 static enum syn_status refuse(const struct syn_request *request, MPI_Message *message, int bytes)
 {
     MPI_Request under_way = MPI_REQUEST_NULL;
@@ -163,11 +166,11 @@ static enum syn_status refuse(const struct syn_request *request, MPI_Message *me
         atomic_store(&syn_mpi_process.is_stuck, true);
     return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes%s where at most %zu were expected",
                     request->peer, (size_t)request->extra[DONE] + (size_t)bytes,
-                    (size_t)bytes == PIECE_BYTES ? " or more" : "", request->count);
+                    (size_t)bytes == FRAGMENT_BYTES ? " or more" : "", request->count);
 }
 
-/* Begin to receive the piece that is to be seen first, if it has come. It is looked for twice: Open
- * MPI takes in what has come only after it has looked. */
+/* Begin to receive the fragment that is to be seen first, if it has come. It is looked for twice:
+ * Open MPI takes in what has come only after it has looked. */
 static enum syn_status see(struct syn_group *group, struct syn_request *request)
 {
     const struct membership *own = group->state;
@@ -185,7 +188,7 @@ static enum syn_status see(struct syn_group *group, struct syn_request *request)
     if (!has_come)
         return SYN_OK;
     SYN_MPI_ALONE(MPI_Get_count(&result, MPI_BYTE, &bytes));
-    if ((size_t)bytes > piece_bytes(request))
+    if ((size_t)bytes > fragment_bytes(request))
         return refuse(request, &message, bytes);
     code = SYN_MPI_ALONE(MPI_Imrecv((uint8_t *)request->bytes.receive + request->extra[DONE], bytes,
                                     MPI_BYTE, &message, &under_way));
@@ -196,9 +199,9 @@ static enum syn_status see(struct syn_group *group, struct syn_request *request)
     return SYN_OK;
 }
 
-/* Whether the piece under way is done, and how many bytes it had. */
-static enum syn_status test_piece(struct syn_group *group, struct syn_request *request,
-                                  bool *is_done, size_t *bytes)
+/* Whether the fragment under way is done, and how many bytes it had. */
+static enum syn_status test_fragment(struct syn_group *group, struct syn_request *request,
+                                     bool *is_done, size_t *bytes)
 {
     if (request->extra[IS_UNSEEN])
         SYN_TRY(see(group, request));
@@ -207,7 +210,7 @@ static enum syn_status test_piece(struct syn_group *group, struct syn_request *r
     MPI_Request under_way = recall(request);
     MPI_Status result;
     int done = 0;
-    int came = (int)piece_bytes(request);
+    int came = (int)fragment_bytes(request);
     int code = SYN_MPI_ALONE(MPI_Test(&under_way, &done, &result));
     remember(request, under_way);
     if (code != MPI_SUCCESS)
@@ -225,13 +228,13 @@ static enum syn_status advance(struct syn_group *group, struct syn_request *requ
     while (!request->extra[IS_WHOLE]) {
         bool is_done = false;
         size_t bytes = 0;
-        SYN_TRY(test_piece(group, request, &is_done, &bytes));
+        SYN_TRY(test_fragment(group, request, &is_done, &bytes));
         if (!is_done)
             return SYN_OK;
         request->extra[DONE] += bytes;
         syn_group_moved(group, request->peer);
-        request->extra[IS_WHOLE] = bytes < PIECE_BYTES;
-        if (bytes == PIECE_BYTES)
+        request->extra[IS_WHOLE] = bytes < FRAGMENT_BYTES;
+        if (bytes == FRAGMENT_BYTES)
             SYN_TRY(post(group, request));
     }
     return SYN_OK;

@@ -80,7 +80,7 @@ struct syn_control {
     uint32_t session; /* of a PING: see syn_group_enter() */
     /* Of a PONG. Messages are counted from the beginning, modulo 2^32. */
     uint32_t doing;
-    uint32_t moves;                    /* messages and pieces done so far */
+    uint32_t moves;                    /* messages and fragments done so far */
     uint32_t sends;                    /* begun to the receiver of the pong */
     uint32_t receives;                 /* begun from the receiver of the pong */
     uint32_t wait_count;               /* of waits */
@@ -158,7 +158,7 @@ struct syn_group {
     char cause[SYN_ERROR_BYTES];
     uint64_t bytes_out; /* payload sent and received so far */
     uint64_t bytes_in;
-    uint32_t moves;         /* messages and pieces done so far */
+    uint32_t moves;         /* messages and fragments done so far */
     uint32_t entered;       /* sessions, see syn_group_enter() */
     uint32_t departed;      /* and those that have ended */
     uint32_t depth;         /* entered and not departed */

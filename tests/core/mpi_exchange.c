@@ -9,13 +9,13 @@
 
 struct run {
     const struct scenario *scenario;
-    struct report reports[WORKERS_MOST];
+    struct account accounts[WORKERS_MOST];
 };
 
 static void member(struct syn_group *group, size_t rank, void *context)
 {
     struct run *run = context;
-    scenario_run(run->scenario, group, &run->reports[rank]);
+    scenario_run(run->scenario, group, &run->accounts[rank]);
 }
 
 /* On threads, in this process. */
@@ -23,9 +23,9 @@ static uint64_t hash_on_threads(const struct scenario *scenario, size_t workers)
 {
     struct run run = {.scenario = scenario};
     run_workers(workers, 20000, member, &run);
-    uint64_t hash = run.reports[0].hash;
+    uint64_t hash = run.accounts[0].hash;
     for (size_t i = 0; i < workers; i++)
-        report_free(&run.reports[i]);
+        account_free(&run.accounts[i]);
     return hash;
 }
 
@@ -38,16 +38,16 @@ int main(void)
     }
     int failures = 0;
     for (const struct scenario *scenario = all_scenarios; scenario->name; scenario++) {
-        struct report report;
-        scenario_run(scenario, group, &report);
+        struct account account;
+        scenario_run(scenario, group, &account);
         uint64_t threads = hash_on_threads(scenario, syn_group_size(group));
-        if (report.status != SYN_OK || report.hash != threads) {
+        if (account.status != SYN_OK || account.hash != threads) {
             fprintf(stderr, "rank %zu of %zu, %s: %s\n", syn_group_rank(group),
                     syn_group_size(group), scenario->name,
-                    report.status != SYN_OK ? report.cause : "other bits than on threads");
+                    account.status != SYN_OK ? account.cause : "other bits than on threads");
             failures++;
         }
-        report_free(&report);
+        account_free(&account);
     }
     syn_group_close(group);
     return failures > 0;

@@ -201,70 +201,70 @@ static size_t count_misplaced(const struct syn_merged *merged)
 
 static enum syn_status one_step(const struct scenario *scenario, struct syn_reducer *reducer,
                                 size_t rank, size_t number, float *gradient, float *dense,
-                                struct report *report)
+                                struct account *account)
 {
     struct syn_step step = syn_reducer_step(reducer);
     struct syn_ticket ticket;
     struct syn_merged merged;
     step.scale = scenario->scale != 0 ? scenario->scale : 1;
-    scenario_gradient(scenario->gradients, rank, number, gradient, report->size);
+    scenario_gradient(scenario->gradients, rank, number, gradient, account->size);
     enum syn_status status = syn_reducer_begin(reducer, gradient, &step, &ticket);
     if (status == SYN_OK)
         status = syn_reducer_wait(reducer, ticket, &merged);
     if (status != SYN_OK)
         return status;
-    syn_merged_to_dense(&merged, dense, report->size);
-    report->hash = syn_hash(report->hash, dense, report->size * sizeof *dense);
-    report->bytes_out += merged.cost.bytes_out;
-    report->bytes_in += merged.cost.bytes_in;
-    report->taken_back += merged.cost.taken_back;
-    report->misplaced += count_misplaced(&merged);
-    if (merged.cost.selected > report->most_selected)
-        report->most_selected = (size_t)merged.cost.selected;
-    for (size_t i = 0; i < report->size; i++) {
-        report->handed[i] += (double)step.scale * (double)gradient[i];
-        report->applied[i] += (double)dense[i];
+    syn_merged_to_dense(&merged, dense, account->size);
+    account->hash = syn_hash(account->hash, dense, account->size * sizeof *dense);
+    account->bytes_out += merged.cost.bytes_out;
+    account->bytes_in += merged.cost.bytes_in;
+    account->taken_back += merged.cost.taken_back;
+    account->misplaced += count_misplaced(&merged);
+    if (merged.cost.selected > account->most_selected)
+        account->most_selected = (size_t)merged.cost.selected;
+    for (size_t i = 0; i < account->size; i++) {
+        account->handed[i] += (double)step.scale * (double)gradient[i];
+        account->applied[i] += (double)dense[i];
     }
     return SYN_OK;
 }
 
-void scenario_run(const struct scenario *scenario, struct syn_group *group, struct report *report)
+void scenario_run(const struct scenario *scenario, struct syn_group *group, struct account *account)
 {
     struct syn_reducer_options options;
     struct syn_layout *layout = NULL;
     struct syn_reducer *reducer = NULL;
-    memset(report, 0, sizeof *report);
-    report->status = scenario_options(scenario, &options);
-    if (report->status == SYN_OK)
-        report->status =
+    memset(account, 0, sizeof *account);
+    account->status = scenario_options(scenario, &options);
+    if (account->status == SYN_OK)
+        account->status =
             scenario_layout(scenario->tensors ? scenario->tensors : default_tensors, &layout);
-    if (report->status == SYN_OK)
-        report->status = syn_reducer_open(group, layout, &options, &reducer);
-    if (report->status == SYN_OK) {
-        size_t size = report->size = syn_layout_size(layout);
+    if (account->status == SYN_OK)
+        account->status = syn_reducer_open(group, layout, &options, &reducer);
+    if (account->status == SYN_OK) {
+        size_t size = account->size = syn_layout_size(layout);
         float *gradient = calloc(size + 1, sizeof *gradient);
         float *dense = calloc(size + 1, sizeof *dense);
-        report->handed = calloc(size + 1, sizeof *report->handed);
-        report->applied = calloc(size + 1, sizeof *report->applied);
-        report->residual = calloc(size + 1, sizeof *report->residual);
+        account->handed = calloc(size + 1, sizeof *account->handed);
+        account->applied = calloc(size + 1, sizeof *account->applied);
+        account->residual = calloc(size + 1, sizeof *account->residual);
         size_t steps = scenario->steps ? scenario->steps : 50;
-        for (size_t i = 0; i < steps && report->status == SYN_OK; i++)
-            report->status =
-                one_step(scenario, reducer, syn_group_rank(group), i, gradient, dense, report);
+        for (size_t i = 0; i < steps && account->status == SYN_OK; i++)
+            account->status =
+                one_step(scenario, reducer, syn_group_rank(group), i, gradient, dense, account);
         if (syn_reducer_residual(reducer))
-            memcpy(report->residual, syn_reducer_residual(reducer), size * sizeof(float));
+            memcpy(account->residual, syn_reducer_residual(reducer), size * sizeof(float));
         free(gradient);
         free(dense);
     }
-    if (report->status != SYN_OK)
-        snprintf(report->cause, sizeof report->cause, "%s", syn_error_text());
+    if (account->status != SYN_OK)
+        snprintf(account->cause, sizeof account->cause, "%s", syn_error_text());
     syn_reducer_close(reducer);
     syn_layout_free(layout);
 }
 
-void report_free(struct report *report)
+void account_free(struct account *account)
 {
-    free(report->handed);
-    free(report->applied);
-    free(report->residual);
+    free(account->handed);
+    free(account->applied);
+    free(account->residual);
 }

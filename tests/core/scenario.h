@@ -21,8 +21,8 @@ struct scenario {
     const size_t *tensors; /* sizes, up to the first SIZE_MAX; NULL: a default set of 1003 in all */
 };
 
-/* What became of it on one worker. Arrays are owned; release with report_free(). */
-struct report {
+/* What became of it on one worker. Arrays are owned; release with account_free(). */
+struct account {
     enum syn_status status;
     char cause[512];
     size_t size;
@@ -53,9 +53,10 @@ enum syn_status scenario_options(const struct scenario *scenario,
 /* A layout of tensors of these sizes. */
 enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layout);
 
-/* Run it as this worker. Never fails itself: the report says how it went. */
-void scenario_run(const struct scenario *scenario, struct syn_group *group, struct report *report);
+/* Run it as this worker. Never fails itself: the account says how it went. */
+void scenario_run(const struct scenario *scenario, struct syn_group *group,
+                  struct account *account);
 
-void report_free(struct report *report);
+void account_free(struct account *account);
 
 #endif

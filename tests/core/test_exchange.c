@@ -14,28 +14,28 @@ static const size_t worker_counts[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
 struct run {
     const struct scenario *scenario;
-    struct report reports[WORKERS_MOST];
+    struct account accounts[WORKERS_MOST];
 };
 
 static void member(struct syn_group *group, size_t rank, void *context)
 {
     struct run *run = context;
-    scenario_run(run->scenario, group, &run->reports[rank]);
+    scenario_run(run->scenario, group, &run->accounts[rank]);
 }
 
 static void run_scenario(struct run *run, size_t workers)
 {
     run_workers(workers, 20000, member, run);
     for (size_t i = 0; i < workers; i++)
-        if (run->reports[i].status != SYN_OK)
+        if (run->accounts[i].status != SYN_OK)
             fail_msg("%s, worker %zu of %zu: %s", run->scenario->name, i, workers,
-                     run->reports[i].cause);
+                     run->accounts[i].cause);
 }
 
 static void free_run(struct run *run, size_t workers)
 {
     for (size_t i = 0; i < workers; i++)
-        report_free(&run->reports[i]);
+        account_free(&run->accounts[i]);
 }
 
 /* |handed - applied - residuals| / |handed|, over all workers. */
@@ -43,14 +43,14 @@ static double share_lost(const struct run *run, size_t workers)
 {
     double lost = 0;
     double whole = 0;
-    for (size_t i = 0; i < run->reports[0].size; i++) {
+    for (size_t i = 0; i < run->accounts[0].size; i++) {
         double handed = 0;
         double left = 0;
         for (size_t w = 0; w < workers; w++) {
-            handed += run->reports[w].handed[i];
-            left += (double)run->reports[w].residual[i];
+            handed += run->accounts[w].handed[i];
+            left += (double)run->accounts[w].residual[i];
         }
-        double missing = handed - run->reports[0].applied[i] - left;
+        double missing = handed - run->accounts[0].applied[i] - left;
         lost += missing * missing;
         whole += handed * handed;
     }
@@ -62,7 +62,7 @@ static int64_t bytes_under_way(const struct run *run, size_t workers)
 {
     int64_t bytes = 0;
     for (size_t w = 0; w < workers; w++)
-        bytes += (int64_t)run->reports[w].bytes_out - (int64_t)run->reports[w].bytes_in;
+        bytes += (int64_t)run->accounts[w].bytes_out - (int64_t)run->accounts[w].bytes_in;
     return bytes;
 }
 
@@ -75,11 +75,11 @@ static void nothing_is_lost_and_all_workers_have_the_same_bits(void **state)
             size_t workers = worker_counts[t];
             run_scenario(&run, workers);
             for (size_t w = 1; w < workers; w++)
-                if (run.reports[w].hash != run.reports[0].hash)
+                if (run.accounts[w].hash != run.accounts[0].hash)
                     fail_msg("%s: worker %zu of %zu has other sums than worker 0", scenario->name,
                              w, workers);
             assert_true(bytes_under_way(&run, workers) == 0);
-            assert_int_equal(run.reports[0].misplaced, 0);
+            assert_int_equal(run.accounts[0].misplaced, 0);
             double lost = share_lost(&run, workers);
             if (!(lost < 1e-5))
                 fail_msg("%s with %zu workers loses %g of the gradients", scenario->name, workers,
@@ -124,16 +124,16 @@ static void one_dense_step_is_the_sum(void **state)
             struct run run = {.scenario = &cases[c]};
             size_t workers = worker_counts[t];
             run_scenario(&run, workers);
-            for (size_t i = 0; i < run.reports[0].size; i++) {
+            for (size_t i = 0; i < run.accounts[0].size; i++) {
                 double sum = 0;
                 double size = 0;
                 for (size_t w = 0; w < workers; w++) {
-                    sum += run.reports[w].handed[i];
-                    size += fabs(run.reports[w].handed[i]);
+                    sum += run.accounts[w].handed[i];
+                    size += fabs(run.accounts[w].handed[i]);
                 }
-                if (fabs(sum - run.reports[0].applied[i]) > 1e-6 * size)
+                if (fabs(sum - run.accounts[0].applied[i]) > 1e-6 * size)
                     fail_msg("%s, %zu workers, entry %zu: %.9g instead of %.9g", cases[c].name,
-                             workers, i, run.reports[0].applied[i], sum);
+                             workers, i, run.accounts[0].applied[i], sum);
             }
             free_run(&run, workers);
         }
@@ -166,9 +166,9 @@ static void the_ring_sends_no_more_than_it_must(void **state)
         struct run run = {.scenario = &dense};
         double workers = (double)worker_counts[t];
         run_scenario(&run, worker_counts[t]);
-        double bound = 3 * 2 * (workers - 1) / workers * 4.0 * (double)run.reports[0].size;
+        double bound = 3 * 2 * (workers - 1) / workers * 4.0 * (double)run.accounts[0].size;
         for (size_t w = 0; w < worker_counts[t]; w++) /* chunks differ by one float at most */
-            assert_true(fabs((double)run.reports[w].bytes_out - bound) <= 3 * 2 * 4 * workers);
+            assert_true(fabs((double)run.accounts[w].bytes_out - bound) <= 3 * 2 * 4 * workers);
         free_run(&run, worker_counts[t]);
     }
 }
@@ -185,9 +185,9 @@ static void doubling_sends_a_list_a_round(void **state)
     for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
         struct run run = {.scenario = &gtopk};
         run_scenario(&run, worker_counts[t]);
-        size_t k = run.reports[0].size / 50;
+        size_t k = run.accounts[0].size / 50;
         for (size_t w = 0; w < worker_counts[t]; w++)
-            assert_true(run.reports[w].bytes_out <= rounds[t] * (40 + 8 * k));
+            assert_true(run.accounts[w].bytes_out <= rounds[t] * (40 + 8 * k));
         free_run(&run, worker_counts[t]);
     }
 }

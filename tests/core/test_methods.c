@@ -269,33 +269,33 @@ static void gtopk_is_what_plain_merging_gives(void **state)
             }
 }
 
-struct account {
+struct accounting {
     struct scenario scenario;
-    struct report reports[MOST_WORKERS];
+    struct account accounts[MOST_WORKERS];
 };
 
 static void keep_account(struct syn_group *group, size_t rank, void *context)
 {
-    struct account *account = context;
-    scenario_run(&account->scenario, group, &account->reports[rank]);
+    struct accounting *own = context;
+    scenario_run(&own->scenario, group, &own->accounts[rank]);
 }
 
 /* Who takes entries back, of four workers. */
 static void assert_takers(const char *exchange, const char *putback, const bool *takes)
 {
-    struct account account = {.scenario = {.name = putback,
-                                           .recipe = "gtopk",
-                                           .settings = {{"density", "0.02"},
-                                                        {"residual", "feedback"},
-                                                        {"exchange", exchange},
-                                                        {"putback", putback}}}};
-    run_workers(4, 20000, keep_account, &account);
+    struct accounting own = {.scenario = {.name = putback,
+                                          .recipe = "gtopk",
+                                          .settings = {{"density", "0.02"},
+                                                       {"residual", "feedback"},
+                                                       {"exchange", exchange},
+                                                       {"putback", putback}}}};
+    run_workers(4, 20000, keep_account, &own);
     for (size_t w = 0; w < 4; w++) {
-        assert_int_equal(account.reports[w].status, SYN_OK);
-        if ((account.reports[w].taken_back > 0) != takes[w])
+        assert_int_equal(own.accounts[w].status, SYN_OK);
+        if ((own.accounts[w].taken_back > 0) != takes[w])
             fail_msg("%s, putback %s: worker %zu takes back %llu entries", exchange, putback, w,
-                     (unsigned long long)account.reports[w].taken_back);
-        report_free(&account.reports[w]);
+                     (unsigned long long)own.accounts[w].taken_back);
+        account_free(&own.accounts[w]);
     }
 }
 

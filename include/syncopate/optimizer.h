@@ -49,9 +49,11 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
                                    struct syn_optimizer **optimizer);
 
 /* Update the weights with a dense gradient.
- *   lr        this step's learning rate, finite and not negative scale     what each entry of
- *   gradient is multiplied by, such as 1/P for a sum over P workers; finite gradient  [size],
- *   finite (not checked here) weights   [size], updated in place; unchanged on failure */
+ *   lr        this step's learning rate, finite and not negative
+ *   scale     what each entry of gradient is multiplied by, such as 1/P for a sum over P workers;
+ *             finite
+ *   gradient  [size], finite (not checked here)
+ *   weights   [size], updated in place; unchanged on failure */
 enum syn_status syn_optimizer_apply(struct syn_optimizer *optimizer, double lr, double scale,
                                     const float *gradient, float *weights);
 

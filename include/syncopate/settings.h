@@ -17,9 +17,13 @@
  *
  * and the table by
  *
- *     static const struct syn_setting rows[] = { #define SYN_SETTING(...) SYN_SETTING_ROW(struct
- *     my_options, __VA_ARGS__), #include "my_options.def" #undef SYN_SETTING }; const struct
- *     syn_settings_table my_settings = {"my part", rows, sizeof rows / sizeof rows[0]};
+ *     static const struct syn_setting rows[] = {
+ *     #define SYN_SETTING(...) SYN_SETTING_ROW(struct my_options, __VA_ARGS__),
+ *     #include "my_options.def"
+ *     #undef SYN_SETTING
+ *     };
+ *     const struct syn_settings_table my_settings = {"my part", rows,
+ *                                                    sizeof rows / sizeof rows[0]};
  *
  * A field bucket_bytes is the flag --bucket-bytes; both spellings are understood. */
 #ifndef SYNCOPATE_SETTINGS_H

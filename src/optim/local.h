@@ -18,9 +18,8 @@ struct syn_local_rates {
     float mean_square;
     float alpha;
     float beta;
-    const float *snapshot; /* [count] p, the global weights pulled last */
-    const float
-        *global_mean; /* [count] the mean global gradient read back from them, or NULL if unknown */
+    const float *snapshot;    /* [count] p, the global weights pulled last */
+    const float *global_mean; /* [count] the mean global gradient read from them; NULL: unknown */
 };
 
 /* What the steps from one snapshot to the next add up to, each at its own learning rate: after a

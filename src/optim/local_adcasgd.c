@@ -1,5 +1,7 @@
 /* Delay compensation with a weight that adapts to the size of the gradient:
- * S = m*S + (1-m)*g*g + 1e-7;   v -= lr * (g + wd*v + lambda/sqrt(S) * g*g*(v - p)) */
+ *
+ *     S = m*S + (1-m)*g*g + 1e-7
+ *     v -= lr * (g + wd*v + lambda/sqrt(S) * g*g*(v - p)) */
 #include <math.h>
 
 #include "optim/local.h"

@@ -1,14 +1,17 @@
 /* The worker guesses what the global optimizer does: it runs the same momentum, on its own gradient
- * in place of everybody's mean, and every pull tells how wrong it was.
+ * in place of everybody's mean, and every pull shows how wrong it was.
  *
- *   m = mu*m + (1 - mu) * (g + wd*v);   v -= lr * m;   lr being lr / (1 - mu) unless told otherwise
+ *     m = mu*m + (1 - mu) * (g + wd*v)
+ *     v -= lr * m
+ *
+ * where lr is lr / (1 - mu) unless set otherwise.
  *
  * Of two weights pulled n steps apart, only their distance is known, not how m changed on the way.
  * If the others' gradients differed from the own ones by c, all the way, then v missed the global
  * weights W by (1 - mu) * c * sum over j = 1..n of lr_j * (1 + mu + ... + mu^(j-1)), lr_j being the
  * rate of step j, and m by (1 - mu) * c * (1 + ... + mu^(n-1)). So m is set right by
  *
- *   m += (v - W) * (1 + ... + mu^(n-1)) / (sum over j)
+ *     m += (v - W) * (1 + ... + mu^(n-1)) / (sum over j)
  *
  * After one step that is exact. Directions in which weights swing to and fro need it: the mean
  * velocity over n steps, which glu follows, is that of n/2 steps ago. */

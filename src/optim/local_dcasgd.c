@@ -1,5 +1,7 @@
 /* Delay compensation: g is corrected to first order for how far v has moved from the snapshot p,
- * the diagonal of g*g standing in for the Hessian.   v -= lr * (g + wd*v + lambda * g*g*(v - p)) */
+ * the diagonal of g*g standing in for the Hessian.
+ *
+ *     v -= lr * (g + wd*v + lambda * g*g*(v - p)) */
 #include "optim/local.h"
 
 static void update(const struct syn_local_rates *rates, float *v, const float *g, float *memory,

@@ -1,6 +1,9 @@
-/* Global gradient for local update: half of the step follows the worker's own gradient, half the
- * mean gradient of all workers, as the last two snapshots of the global weights betray it. v -= lr
- * * (alpha*g + beta*G + wd*v);   before there are two snapshots, G counts as zero. */
+/* Global gradient for local update: half of the step follows the worker's own gradient g, half the
+ * mean gradient G of all workers, as the last two snapshots of the global weights reveal it.
+ *
+ *     v -= lr * (alpha*g + beta*G + wd*v)
+ *
+ * Before there are two snapshots, G counts as zero. */
 #include "optim/local.h"
 
 static void update(const struct syn_local_rates *rates, float *v, const float *g, float *memory,

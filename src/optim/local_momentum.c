@@ -1,4 +1,7 @@
-/* m = mu*m + g + wd*v;  v -= lr * m */
+/* The worker's own gradient, with momentum:
+ *
+ *     m = mu*m + g + wd*v
+ *     v -= lr * m */
 #include "optim/local.h"
 
 static void update(const struct syn_local_rates *rates, float *v, const float *g, float *memory,

@@ -1,4 +1,4 @@
-/* v -= lr * (g + wd*v) */
+/* The worker's own gradient:  v -= lr * (g + wd*v) */
 #include "optim/local.h"
 
 static void update(const struct syn_local_rates *rates, float *v, const float *g, float *memory,

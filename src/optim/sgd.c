@@ -1,6 +1,8 @@
-/* Stochastic gradient descent with momentum, Nesterov's look ahead and weight decay:
+/* Stochastic gradient descent with momentum, Nesterov's look-ahead and weight decay:
  *
- *     g' = scale * g + wd * W;  m = mu * m + g';  W -= lr * m   (Nesterov: W -= lr * (g' + mu * m))
+ *     g' = scale * g + wd * W
+ *     m  = mu * m + g'
+ *     W -= lr * m                  or, with Nesterov, W -= lr * (g' + mu * m)
  *
  * Three plain loops, one for each amount of work, which compilers turn into vector code as they
  * stand. They wait for memory, not for arithmetic, so nothing is gained by writing intrinsics.

@@ -1,6 +1,10 @@
-/* Momentum correction:  u = mu*u + s*g;  v = v + u;  the sent part leaves v. Momentum is applied
- * before selection, so that an entry that waits gathers it as it would have without waiting; the
- * global optimizer must then have none.
+/* Momentum correction:
+ *
+ *     u = mu*u + s*g
+ *     v = v + u         and the sent part leaves v
+ *
+ * Momentum is applied before selection, so that an entry that waits gathers it as it would have
+ * without waiting; the global optimizer must then have none.
  *
  * All of it is linear: whatever is sent when, sent plus unsent is what momentum SGD would have
  * moved the weights by. At density 1 it is momentum SGD, and every entry that goes sooner brings

@@ -1,4 +1,6 @@
-/* Error feedback:  a = r + s*g;  the sent part leaves a;  the rest is the next r. */
+/* Error feedback:
+ *
+ *     a = r + s*g       the sent part leaves a; the rest is the next r */
 #include "residual/residual.h"
 
 static void add(const struct syn_kernels *kernels, const struct syn_residual *before,

@@ -1,5 +1,7 @@
-/* Momentum correction with factor masking, as Deep Gradient Compression publishes it:  u = mu*u +
- * s*g;  v = v + u;  the sent part leaves v, and u is zero where it was sent.
+/* Momentum correction with factor masking, as Deep Gradient Compression publishes it:
+ *
+ *     u = mu*u + s*g
+ *     v = v + u         and the sent part leaves v; u is zero where it was sent
  *
  * Zeroing u stops old momentum from pushing an entry on in the direction it has just been moved.
  * It also takes momentum away from whatever is sent often, so that a higher density trains worse

@@ -54,8 +54,9 @@ struct syn_kernels {
     void (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
                        size_t count, bool past_caches, struct syn_scan *scan);
 
-    /* velocity_out[i] = momentum * velocity[i] + scale * gradient[i];  sum[i] = kept[i] +
-     * velocity_out[i]. The scan is of the sums; its largest magnitude is that of both. */
+    /*     velocity_out[i] = momentum * velocity[i] + scale * gradient[i]
+     *     sum[i] = kept[i] + velocity_out[i]
+     * The scan is of the sums; its largest magnitude is that of both. */
     void (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
                                 const float *velocity, const float *gradient, float momentum,
                                 float scale, size_t count, bool past_caches, struct syn_scan *scan);

@@ -13,7 +13,8 @@ class WrapComments(ProjectTest):
         self.write("a.c", text)
         path = os.path.join(self.root, "a.c")
         tool = os.path.join(ROOT, "scripts", "wrap-comments")
-        subprocess.run([sys.executable, tool, path], check=True, capture_output=True, timeout=60)
+        done = subprocess.run([sys.executable, tool, path], capture_output=True, timeout=60, text=True)
+        self.code, self.errors = done.returncode, done.stderr
         with open(path, encoding="utf-8") as file:
             return file.read()
 
@@ -46,3 +47,29 @@ class WrapComments(ProjectTest):
     def test_code_between_comments_is_not_touched(self):
         text = "/* one */ int x = 1; /* " + WORDS * 3 + " */\n"
         self.assertEqual(self.wrapped(text), text)
+
+    def test_code_formulas_and_tables_are_never_filled(self):
+        laid_out = (
+            " *     static const struct syn_setting rows[] = {\n *     #include \"my_options.def\"\n *     };\n",
+            " *   v -= lr * (alpha*g + beta*G + wd*v)\n *   before there are two snapshots, G is zero\n",
+            " *     0 magic    1 forms\n *     2 bucket   3 size\n",
+        )
+        for lines in laid_out:
+            for long in ("", f" *     {WORDS * 3}\n".replace(" \n", "\n")):  # a long line of text, or one among them
+                comment = f"/* {WORDS * 2}cats.\n *\n{lines}{long} *\n * Short. */\n"
+                after = self.wrapped(comment)
+                self.assertIn(lines + long, after)
+                self.assertEqual(self.code, 1 if long else 0)
+
+    def test_each_row_stays_a_row_beside_a_long_one(self):
+        rows = " *   lr        this step's learning rate\n", " *   gradient  [size], finite"
+        after = self.wrapped(f"/* Short.\n{rows[0]} *   scale     {WORDS * 2}\n{rows[1]} */\n")
+        self.assertIn(rows[0], after)
+        self.assertIn("\n" + rows[1], after)
+        self.assertEqual(self.code, 0)
+
+    def test_text_with_a_formula_between_two_spaces_is_left_to_its_writer(self):
+        text = f"/* {WORDS * 2}follow  u = mu*u + g;  v = v + u. */\n"
+        self.assertEqual(self.wrapped(text), text)
+        self.assertIn("a.c:1: longer than 100 columns", self.errors)
+        self.assertEqual(self.code, 1)

@@ -10,6 +10,9 @@
 
 #define SYN_PART(name) extern const struct command command_##name;
 #include "commands.def"
+#ifdef SYNCOPATE_HAS_REPORT
+#include "commands_report.def"
+#endif
 #ifdef SYNCOPATE_HAS_ENGINE
 #include "commands_engine.def"
 #endif
@@ -18,6 +21,9 @@
 static const struct command *const commands[] = {
 #define SYN_PART(name) &command_##name,
 #include "commands.def"
+#ifdef SYNCOPATE_HAS_REPORT
+#include "commands_report.def"
+#endif
 #ifdef SYNCOPATE_HAS_ENGINE
 #include "commands_engine.def"
 #endif

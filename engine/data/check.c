@@ -2,11 +2,14 @@
  * hears of it. */
 #include <string.h>
 
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
+
 #include "engine/base/fail.h"
 #include "engine/data/get.h"
-#include "engine/data/sha256.h"
 
-#define PIECE ((size_t)4 << 20)
+#define PIECE       ((size_t)4 << 20)
+#define DIGEST_TEXT (2 * SHA256_DIGEST_SIZE + 1) /* in hexadecimal, with its NUL */
 
 enum syn_status syn_progress_tell(const struct syn_progress *progress, const char *what,
                                   uint64_t done, uint64_t total)
@@ -17,23 +20,26 @@ enum syn_status syn_progress_tell(const struct syn_progress *progress, const cha
 }
 
 static enum syn_status hash(const struct syn_blob *file, const struct syn_progress *progress,
-                            char text[SYN_SHA256_TEXT])
+                            char text[DIGEST_TEXT])
 {
-    struct syn_sha256 sha;
-    syn_sha256_begin(&sha);
+    struct sha256_ctx sha;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    sha256_init(&sha);
     for (size_t at = 0; at < file->count; at += PIECE) {
         size_t left = file->count - at;
         SYN_TRY(syn_progress_tell(progress, "checking", at, file->count));
-        syn_sha256_add(&sha, file->bytes + at, left < PIECE ? left : PIECE);
+        sha256_update(&sha, left < PIECE ? left : PIECE, file->bytes + at);
     }
-    syn_sha256_end(&sha, text);
+    sha256_digest(&sha, sizeof digest, digest);
+    base16_encode_update(text, sizeof digest, digest);
+    text[DIGEST_TEXT - 1] = '\0';
     return SYN_OK;
 }
 
 enum syn_status syn_get_check_blob(const struct syn_blob *file, const char *sha256,
                                    const struct syn_progress *progress)
 {
-    char text[SYN_SHA256_TEXT];
+    char text[DIGEST_TEXT];
     if (!sha256)
         return SYN_OK;
     SYN_TRY(hash(file, progress, text));

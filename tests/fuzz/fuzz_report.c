@@ -1,55 +1,35 @@
-/* Fuzzes what the report reads of others: JSON, which is either refused or can be walked to its
- * last value, and requests of browsers, which are either refused or name something that is
- * served. */
+/* Fuzzes what the report reads of others: JSON, which is either refused or put into a page as it
+ * is, and requests of browsers, which are either refused or name something that is served. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/http.h"
-#include "report/json.h"
+#include "report/object.h"
 #include "report/simulation.h"
 #include "report/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
-/* Every value inside another lies inside its bytes, and is a value of its own. */
-static void walk(struct json value)
-{
-    struct json name;
-    struct json inner;
-    struct json again;
-    struct json rest = value;
-    if (json_kind(value) != JSON_OBJECT && json_kind(value) != JSON_ARRAY)
-        return;
-    while (json_next(&rest, &name, &inner)) {
-        if (inner.at <= value.at || inner.end >= value.end || name.at < value.at ||
-            name.end > inner.at)
-            abort();
-        if (!json_read(inner.at, (size_t)(inner.end - inner.at), &again) || again.end != inner.end)
-            abort();
-        walk(inner);
-    }
-}
-
-/* What is put into a page is still JSON, and holds nothing that could end it. */
-static void check_escaped(struct json value)
+/* What is put into a page is the same JSON, and holds nothing that could end it. */
+static void check_escaped(const char *bytes, size_t count, const json_t *object)
 {
     struct text text = {0};
-    struct json again;
-    text_add_json(&text, value.at, (size_t)(value.end - value.at));
-    if (strchr(text.bytes, '<') || !json_read(text.bytes, text.length, &again))
+    text_add_json(&text, bytes, count);
+    json_t *again = object_read(text.bytes, text.length, NULL);
+    if (strchr(text.bytes, '<') || !again || !json_equal(object, again))
         abort();
+    json_decref(again);
     text_free(&text);
 }
 
 static void check_json(const char *bytes, size_t count)
 {
-    struct json value;
-    if (!json_read(bytes, count, &value))
+    json_t *object = object_read(bytes, count, NULL);
+    if (!object)
         return;
-    walk(value);
-    check_escaped(value);
-    if (json_kind(value) == JSON_OBJECT)
-        simulation_check("fuzz", value);
+    check_escaped(bytes, count, object);
+    simulation_check("fuzz", object);
+    json_decref(object);
 }
 
 static void check_request(const char *bytes, size_t count)

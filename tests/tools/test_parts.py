@@ -10,7 +10,7 @@ import project
 NOTHING = ("-DCMAKE_FIND_ROOT_PATH=/nonexistent", "-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY",
            "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY")
 NO_MPI, NO_PNG, NO_PYTHON = (f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("MPI", "PNG", "Python3"))
-CORE = ("-DSYNCOPATE_MPI=OFF", "-DSYNCOPATE_ENGINE=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF")
+CORE = ("-DSYNCOPATE_MPI=OFF", "-DSYNCOPATE_ENGINE=OFF", "-DSYNCOPATE_REPORT=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF")
 
 OLD_MPI = """
 #define MPI_VERSION 2
@@ -60,6 +60,7 @@ class Parts(project.ProjectTest):
         self.assert_says((*NOTHING, NO_MPI, NO_PYTHON),
                          ("MPI", "none was found; Debian: apt-get install libopenmpi-dev"),
                          ("training", "oneDNN was not found; Debian: apt-get install libdnnl-dev"),
+                         ("report", "jansson was not found; Debian: apt-get install libjansson-dev"),
                          ("the library of the Python package", "Python was not found; Debian: apt-get install python3"))
 
     def test_what_is_not_wanted_is_left_out_in_silence(self):

@@ -1,6 +1,6 @@
 /* Settings, summary and lines are checked and then copied as they are: the page reads the very
  * digits that the run has written. A line that is not whole is where a killed run ended; nothing
- * behind it is trusted. */
+ * after it is trusted. */
 #include "run.h"
 
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include <syncopate/report.h>
 
 #include "file.h"
-#include "json.h"
+#include "object.h"
 #include "simulation.h"
 
 #define MOST_OBJECT  ((size_t)1 << 20)
@@ -26,23 +26,37 @@ static enum syn_status join(const char *folder, const char *name, char path[PATH
     return SYN_OK;
 }
 
-static bool is_object(const char *bytes, size_t count, struct json *object)
+/* Read an object; what is none is refused with the place in the file, and what it was to be. */
+static enum syn_status read_object(const struct text *bytes, const char *path, const char *what,
+                                   json_t **object)
 {
-    return json_read(bytes, count, object) && json_kind(*object) == JSON_OBJECT;
+    json_error_t why;
+    *object = object_read(bytes->bytes, bytes->length, &why);
+    if (*object)
+        return SYN_OK;
+    return syn_report(SYN_INVALID, "%s is %s: %s (line %d)", path, what, why.text, why.line);
 }
 
 /* Add the object that is all of a file. */
 static enum syn_status add_object(const char *path, struct text *text)
 {
     struct text bytes = {0};
-    struct json object;
+    json_t *object = NULL;
     enum syn_status status = file_read(path, MOST_OBJECT, &bytes);
-    if (status == SYN_OK && !is_object(bytes.bytes, bytes.length, &object))
-        status = syn_report(SYN_INVALID, "%s is not a JSON object", path);
     if (status == SYN_OK)
-        text_add_json(text, object.at, (size_t)(object.end - object.at));
+        status = read_object(&bytes, path, "not a JSON object", &object);
+    if (status == SYN_OK)
+        text_add_json(text, bytes.bytes, bytes.length);
+    json_decref(object);
     text_free(&bytes);
     return status;
+}
+
+static bool is_object(const char *bytes, size_t count)
+{
+    json_t *object = object_read(bytes, count, NULL);
+    json_decref(object);
+    return object != NULL;
 }
 
 /* Add whole lines as an array; returns whether something that is none follows them. */
@@ -54,12 +68,12 @@ static bool add_lines(const struct text *bytes, struct text *text)
         return false;
     const char *end = at + bytes->length;
     for (const char *begin = at; at < end; at++) {
-        struct json object;
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!is_object(at, (size_t)((stop ? stop : end) - at), &object))
+        size_t count = (size_t)((stop ? stop : end) - at);
+        if (!is_object(at, count))
             return true;
         text_put(text, at > begin ? ",\n" : "\n");
-        text_add_json(text, object.at, (size_t)(object.end - object.at));
+        text_add_json(text, at, count);
         if (!stop)
             return false;
         at = stop;
@@ -114,17 +128,18 @@ static enum syn_status add_run(const char *folder, struct text *text)
 static enum syn_status add_simulation(const char *path, struct text *text)
 {
     struct text bytes = {0};
-    struct json object;
+    json_t *object = NULL;
     enum syn_status status = file_read(path, MOST_FIGURES, &bytes);
-    if (status == SYN_OK && !is_object(bytes.bytes, bytes.length, &object))
+    if (status == SYN_OK)
         status =
-            syn_report(SYN_INVALID, "%s is neither the folder of a run nor a JSON object", path);
+            read_object(&bytes, path, "neither the folder of a run nor a JSON object", &object);
     if (status == SYN_OK)
         status = simulation_check(path, object);
     if (status == SYN_OK) {
         text_put(text, ", \"simulation\": ");
-        text_add_json(text, object.at, (size_t)(object.end - object.at));
+        text_add_json(text, bytes.bytes, bytes.length);
     }
+    json_decref(object);
     text_free(&bytes);
     return status;
 }

@@ -3,74 +3,55 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <syncopate/report.h>
 
+typedef bool good(const json_t *value);
+
 /* Whether every element of an array is good; none at all is not. */
-static bool every(struct json value, bool is_good(struct json element))
+static bool every(const json_t *array, good *is_good)
 {
-    struct json name;
-    struct json element;
-    size_t count = 0;
-    if (json_kind(value) != JSON_ARRAY)
-        return false;
-    for (; json_next(&value, &name, &element); count++)
-        if (!is_good(element))
+    size_t count = json_array_size(array); /* 0 of what is no array */
+    for (size_t i = 0; i < count; i++)
+        if (!is_good(json_array_get(array, i)))
             return false;
     return count > 0;
 }
 
-static bool has(struct json object, const char *name, enum json_kind kind)
+static bool has_text(const json_t *object, const char *name)
 {
-    struct json value;
-    return json_find(object, name, &value) && json_kind(value) == kind;
-}
-
-static bool has_every(struct json object, const char *name, bool is_good(struct json element))
-{
-    struct json value;
-    return json_find(object, name, &value) && every(value, is_good);
-}
-
-static bool is_number(struct json value)
-{
-    return json_kind(value) == JSON_NUMBER;
+    return json_is_string(json_object_get(object, name));
 }
 
 /* [x, y], x above 0: it is drawn on a logarithmic axis. */
-static bool is_point(struct json value)
+static bool is_point(const json_t *value)
 {
-    struct json name;
-    struct json part;
-    struct json rest = value;
-    if (!every(value, is_number) || !json_next(&rest, &name, &part))
-        return false;
-    for (const char *c = part.at; c < part.end && *c != 'e' && *c != 'E'; c++)
-        if (*c >= '1' && *c <= '9' && *part.at != '-')
-            return json_next(&rest, &name, &part) && !json_next(&rest, &name, &part);
-    return false;
+    const json_t *x = json_array_get(value, 0);
+    return json_array_size(value) == 2 && json_is_number(x) && json_number_value(x) > 0 &&
+           json_is_number(json_array_get(value, 1));
 }
 
-static bool is_series(struct json value)
+static bool is_series(const json_t *value)
 {
-    return has(value, "name", JSON_STRING) && has_every(value, "points", is_point);
+    return has_text(value, "name") && every(json_object_get(value, "points"), is_point);
 }
 
-static bool is_chart(struct json value)
+static bool is_chart(const json_t *value)
 {
-    return has(value, "label", JSON_STRING) && has_every(value, "series", is_series);
+    return has_text(value, "label") && every(json_object_get(value, "series"), is_series);
 }
 
-enum syn_status simulation_check(const char *path, struct json object)
+enum syn_status simulation_check(const char *path, const json_t *object)
 {
-    struct json value;
-    if (!json_find(object, "kind", &value) || !json_is(value, "simulation"))
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    if (!kind || strcmp(kind, "simulation") != 0)
         return syn_report(SYN_INVALID, "%s: \"kind\" is not \"simulation\"", path);
-    if (!has(object, "title", JSON_STRING))
+    if (!has_text(object, "title"))
         return syn_report(SYN_INVALID, "%s: expected a string \"title\"", path);
-    if (!json_find(object, "x", &value) || !has(value, "label", JSON_STRING))
+    if (!has_text(json_object_get(object, "x"), "label"))
         return syn_report(SYN_INVALID, "%s: expected \"x\": {\"label\": ...}", path);
-    if (!has_every(object, "charts", is_chart))
+    if (!every(json_object_get(object, "charts"), is_chart))
         return syn_report(SYN_INVALID,
                           "%s: expected \"charts\": [{\"label\": ..., \"series\": [{\"name\": ..., "
                           "\"points\": [[x, y], ...]}, ...]}, ...], x above 0",

@@ -78,9 +78,9 @@ struct syn_rates {
  * the next step may follow. Without a delay, the step did not happen: weights, residuals and the
  * optimizer's memory are as before it. With one, it may be found up to `window` steps late, also
  * by syn_worker_settle() and syn_worker_save(). Then the steps that were handed over from the bad
- * one on did not happen (in store shards, the bad ones did not), nor did the one that fails; the
- * workers' own weights and snapshots begin anew from the global weights, which are written to
- * weights. The cause names the tensor; in store shards, only on the worker whose gradient it is.
+ * one on did not happen, nor did the one that fails; the workers' own weights and snapshots begin
+ * anew from the global weights, which are written to weights. The cause names the tensor; in store
+ * shards, only on the worker whose gradient it is.
  *
  * It is final, SYN_NONFINITE or SYN_PEER with the same words, in a group with servers; and in store
  * shards if finite gradients add up to infinity, or if there are fewer weights than workers. */

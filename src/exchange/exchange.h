@@ -18,6 +18,12 @@
 #include "tensor/list.h"
 #include "transport/transport.h"
 
+/* A part of an array that one worker is in charge of. */
+struct syn_chunk {
+    size_t first;
+    size_t count;
+};
+
 /* Who takes back what a merge drops. */
 enum syn_putback {
     SYN_PUTBACK_MERGER, /* the lowest rank of the group being merged */
@@ -40,6 +46,9 @@ struct syn_contribution {
     struct syn_packet_about about;
     size_t first;          /* where the bucket begins in the whole space */
     bool is_last;          /* bucket of its step */
+    double lr;             /* of its step, for owners who update weights; 0: unknown */
+    bool pulls;            /* the weights after its step are wanted of them */
+    uint64_t attempt;      /* grows when steps in flight were dropped; see syn_reducer_collect() */
     const float *dense;    /* [about.size]; for dense exchanges */
     struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
     float scale;           /* the one magnitude, for values that need it */
@@ -49,6 +58,9 @@ struct syn_contribution {
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite then */
 };
 
+/* The entry that is not finite is not known here. */
+#define SYN_ENTRY_UNKNOWN UINT32_MAX
+
 struct syn_outcome {
     float *dense;            /* [about.size]; for dense exchanges */
     float *dense_dropped;    /* [about.size], set if values are not exact */
@@ -56,6 +68,8 @@ struct syn_outcome {
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
     bool is_nonfinite;
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite, on some worker */
+    bool is_answered;      /* owners have sent the weights that were wanted */
+    uint64_t staleness;    /* how many updates of others they had seen meanwhile */
 };
 
 struct syn_exchange_type {
@@ -65,6 +79,7 @@ struct syn_exchange_type {
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
     bool encodes_pieces;    /* takes the list as it is, and gives back what its own rounding took */
     bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
+    bool takes_whole;       /* a step is one bucket, whatever bucket_bytes says */
 
     /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
@@ -78,6 +93,15 @@ struct syn_exchange_type {
 
     /* Exchange one bucket. Collective. On failure the group must be abandoned by the caller. */
     enum syn_status (*run)(void *state, const struct syn_contribution *in, struct syn_outcome *out);
+
+    /* (optional, all or none) The two halves of run() apart, for owners who update weights in
+     * between. own: the part of a bucket of that size whose sum this worker is left with. reduce:
+     * as run(), but only that part of out->dense is the sum, and out says nothing of entries that
+     * are not finite. collect: make data, [size], of everyone's own part of it. */
+    struct syn_chunk (*own)(const void *state, size_t size);
+    enum syn_status (*reduce)(void *state, const struct syn_contribution *in,
+                              struct syn_outcome *out);
+    enum syn_status (*collect)(void *state, float *data, size_t size);
 
     /* (optional) What follows is smaller than before: give back what is only room. Nothing is under
      * way. */

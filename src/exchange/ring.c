@@ -196,6 +196,28 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     return SYN_OK;
 }
 
+static struct syn_chunk own(const void *state, size_t size)
+{
+    return syn_ring_own(state, size);
+}
+
+/* The sum of the own chunk is not rounded: nobody else is told. */
+static enum syn_status reduce(void *state, const struct syn_contribution *in,
+                              struct syn_outcome *out)
+{
+    size_t size = in->about.size;
+    struct syn_chunk chunk = syn_ring_own(state, size);
+    out->is_nonfinite = false;
+    if (out->dense_dropped)
+        memset(out->dense_dropped + chunk.first, 0, chunk.count * sizeof *out->dense_dropped);
+    return syn_ring_reduce(state, in->dense, out->dense, out->dense_dropped, size);
+}
+
+static enum syn_status collect(void *state, float *data, size_t size)
+{
+    return syn_ring_allgather(state, data, NULL, size);
+}
+
 static void close_state(void *state)
 {
     syn_ring_close(state);
@@ -207,5 +229,8 @@ const struct syn_exchange_type syn_exchange_ring = {
     .theory = theory,
     .open = open_state,
     .run = run,
+    .own = own,
+    .reduce = reduce,
+    .collect = collect,
     .close = close_state,
 };

@@ -6,12 +6,6 @@
 
 struct syn_ring;
 
-/* A part of an array that one worker is in charge of. */
-struct syn_chunk {
-    size_t first;
-    size_t count;
-};
-
 /* Part number `number`, modulo `parts`, of an array of size entries that is cut evenly. Worker r is
  * in charge of chunk r + 1. */
 struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number);

@@ -14,7 +14,7 @@
 #include "exchange/exchange.h"
 #include "inspect/median.h"
 #include "inspect/sample.h"
-#include "reducer/inside.h"
+#include "reducer/options.h"
 #include "select/select.h"
 
 /* How one exchange went for one worker. */

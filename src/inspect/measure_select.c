@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "inspect/median.h"
-#include "reducer/inside.h"
 #include "reducer/intake.h"
+#include "reducer/options.h"
 
 struct bench {
     const struct syn_residual_type *residual_type;

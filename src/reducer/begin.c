@@ -99,6 +99,10 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
     };
     parcel->in.first = bucket->first;
     parcel->in.is_last = number + 1 == reducer->bucket_count;
+    parcel->in.lr = slot->lr;
+    parcel->in.pulls = slot->pulls;
+    parcel->in.attempt = reducer->attempt;
+    parcel->out.is_answered = false;
     parcel->work.run = exchange_parcel;
     if (reducer->select_type->is_dense)
         fill_dense(reducer, slot, parcel, bucket, &intake);
@@ -116,6 +120,17 @@ static void send_complete(struct syn_reducer *reducer)
            reducer->missing[reducer->next_bucket] == 0)
         send_bucket(reducer, slot, reducer->next_bucket++);
     reducer->is_filling = reducer->next_bucket < reducer->bucket_count;
+}
+
+/* The step that was started last is ready as a whole.
+ *   pieces  NULL: it lies in one */
+static void send_all(struct syn_reducer *reducer, const struct syn_piece *pieces)
+{
+    struct slot *slot = syn_slot(reducer, reducer->begun - 1);
+    slot->pieces = pieces;
+    memset(reducer->missing, 0, reducer->bucket_count * sizeof *reducer->missing);
+    send_complete(reducer);
+    slot->pieces = NULL;
 }
 
 static enum syn_status check_step(const struct syn_reducer *reducer, const struct syn_step *step)
@@ -183,6 +198,8 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     slot->gradient = gradient;
     slot->pieces = NULL;
     slot->step = own;
+    slot->lr = 0;
+    slot->pulls = false;
     slot->select_ns = 0;
     slot->encode_ns = 0;
     slot->before = reducer->newest;
@@ -230,11 +247,7 @@ enum syn_status syn_reducer_begin_pieces(struct syn_reducer *reducer,
 {
     SYN_TRY(check_pieces(reducer, pieces, count));
     SYN_TRY(syn_reducer_start(reducer, count == 1 ? pieces->floats : NULL, step, ticket));
-    struct slot *slot = syn_slot(reducer, ticket->number);
-    slot->pieces = pieces;
-    memset(reducer->missing, 0, reducer->bucket_count * sizeof *reducer->missing);
-    send_complete(reducer);
-    slot->pieces = NULL;
+    send_all(reducer, pieces);
     return SYN_OK;
 }
 
@@ -243,4 +256,42 @@ enum syn_status syn_reducer_begin(struct syn_reducer *reducer, const float *grad
 {
     struct syn_piece whole = {gradient, reducer->size};
     return syn_reducer_begin_pieces(reducer, &whole, 1, step, ticket);
+}
+
+size_t syn_reducer_in_flight(const struct syn_reducer *reducer)
+{
+    return (size_t)(reducer->begun - reducer->waited);
+}
+
+static struct syn_step step_of(const struct syn_reducer *reducer, const struct syn_push *push)
+{
+    double usual = reducer->options.density;
+    return (struct syn_step){.density = push->density > 0 ? push->density : usual,
+                             .scale = push->scale};
+}
+
+enum syn_status syn_reducer_announce(struct syn_reducer *reducer, const float *gradient,
+                                     const struct syn_push *push)
+{
+    struct syn_ticket ticket;
+    struct syn_step step = step_of(reducer, push);
+    SYN_TRY(syn_reducer_start(reducer, gradient, &step, &ticket));
+    struct slot *slot = syn_slot(reducer, ticket.number);
+    slot->lr = push->lr;
+    slot->pulls = push->pulls;
+    return SYN_OK;
+}
+
+enum syn_status syn_reducer_contribute(struct syn_reducer *reducer, const float *gradient,
+                                       const struct syn_push *push)
+{
+    struct syn_push own = *push;
+    float *copy = syn_slot(reducer, reducer->begun)->copy;
+    bool has_room = syn_reducer_in_flight(reducer) < reducer->options.depth;
+    for (size_t i = 0; copy && has_room && i < reducer->size; i++)
+        copy[i] = push->scale * gradient[i];
+    own.scale = copy ? 1 : push->scale;
+    SYN_TRY(syn_reducer_announce(reducer, copy ? copy : gradient, &own));
+    send_all(reducer, NULL);
+    return SYN_OK;
 }

@@ -38,12 +38,10 @@ static void run(struct syn_group *group, struct syn_work *work)
     int64_t began = syn_clock_ns();
     uint64_t out = group->bytes_out;
     uint64_t in = group->bytes_in;
-    work->is_shared = false;
     work->status = work->run(work);
     if (work->status != SYN_OK) {
         memcpy(work->cause, syn_error_text(), strlen(syn_error_text()) + 1);
-        if (!work->is_shared)
-            syn_group_abandon(group, work->status, work->cause);
+        syn_group_abandon(group, work->status, work->cause);
     }
     work->cost = (struct syn_cost){.bytes_out = group->bytes_out - out,
                                    .bytes_in = group->bytes_in - in,

@@ -16,9 +16,8 @@ struct syn_comm;
  * it is about; belongs to the communication thread from post to wait. */
 struct syn_work {
     /* Runs with no lock held. What it sets is visible after syn_comm_wait(). When it fails the
-     * group is abandoned with its cause, unless is_shared is set. */
+     * group is abandoned with its cause. */
     enum syn_status (*run)(struct syn_work *work);
-    bool is_shared; /* all members know of the failure, and can go on */
     enum syn_status status;
     char cause[SYN_ERROR_BYTES];
     struct syn_cost cost;  /* bytes and exchange_ms */

@@ -7,7 +7,8 @@
 #include "base/pool.h"
 #include "codec/codec.h"
 #include "exchange/exchange.h"
-#include "reducer/comm.h"
+#include "reducer/options.h"
+#include "reducer/road.h"
 #include "residual/residual.h"
 #include "select/select.h"
 
@@ -37,7 +38,10 @@ struct slot {
     struct parcel *parcels;         /* [bucket_count] */
     const float *gradient;          /* [size], or NULL if it lies in pieces */
     const struct syn_piece *pieces; /* while it begins */
+    float *copy;                    /* [size] of a gradient that is overwritten; or NULL */
     struct syn_step step;
+    double lr; /* that goes along */
+    bool pulls;
     size_t before;          /* number of the residual that it began from; it writes the next one */
     float *sent;            /* [size] dense with residual: what goes */
     float *dense;           /* [size] dense: the sum */
@@ -57,7 +61,7 @@ struct syn_reducer {
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
     void *exchange;        /* its state, the communication thread's while work is under way */
-    bool is_exchange_lent; /* the state is the opener's */
+    bool is_exchange_lent; /* the state is the opener's: owners keep the sums */
     struct syn_comm *comm;
     struct syn_pool *pool;
 
@@ -71,6 +75,7 @@ struct syn_reducer {
     struct slot *slots; /* [depth] a ring over ticket numbers */
     uint64_t begun;     /* steps begun so far; ticket numbers are below it */
     uint64_t waited;    /* steps delivered or dropped so far */
+    uint64_t attempt;   /* how often steps in flight were dropped */
     bool can_drop;      /* the step that was waited for last can be taken back */
     bool is_filling;    /* the last step begun still waits for tensors */
     size_t next_bucket; /* of the filling step, the next to leave */
@@ -83,22 +88,5 @@ static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number
 {
     return &reducer->slots[number % reducer->options.depth];
 }
-
-/* Check each option and replace what says "auto". */
-enum syn_status syn_reducer_resolve(struct syn_reducer_options *options);
-
-/* Most entries that any step may pick from a bucket of this size; never less for a larger one. */
-size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t size);
-
-/* As syn_reducer_open(), over an exchange that is in no table.
- *   exchange  instead of the options'; its open and close are not called
- *   state     lent until syn_reducer_close() */
-enum syn_status syn_reducer_open_over(struct syn_group *group, const struct syn_layout *layout,
-                                      const struct syn_reducer_options *options,
-                                      const struct syn_exchange_type *exchange, void *state,
-                                      struct syn_reducer **reducer);
-
-/* Who takes back what merges drop, for options that were checked. */
-enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options);
 
 #endif

@@ -17,7 +17,8 @@ size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t 
 static enum syn_status cut_into_buckets(struct syn_reducer *reducer)
 {
     size_t tensors = syn_layout_count(reducer->layout);
-    size_t full = (size_t)reducer->options.bucket_bytes / sizeof(float);
+    bool is_cut = !reducer->exchange_type->takes_whole;
+    size_t full = is_cut ? (size_t)reducer->options.bucket_bytes / sizeof(float) : 0;
     SYN_TRY(syn_allocate(tensors, sizeof *reducer->bucket_of, &reducer->bucket_of));
     SYN_TRY(syn_allocate(tensors, sizeof *reducer->is_ready, &reducer->is_ready));
     SYN_TRY(syn_allocate(tensors, sizeof *reducer->buckets, &reducer->buckets));
@@ -152,35 +153,43 @@ static enum syn_status check_consistency(const struct syn_reducer *reducer)
     return syn_consistency_check(&own, reducer->group, reducer->group->workers);
 }
 
-static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_layout *layout,
-                                const struct syn_reducer_options *options)
+/* A reducer with a residual has read the gradient, and scaled it, when it has begun. */
+static enum syn_status open_copies(struct syn_reducer *reducer)
 {
-    reducer->options = *options;
-    reducer->size = syn_layout_size(layout);
+    for (size_t i = 0; i < reducer->options.depth && !reducer->residual_type->has_unsent; i++)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &reducer->slots[i].copy));
+    return SYN_OK;
+}
+
+static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_road_setup *setup)
+{
+    reducer->options = *setup->options;
+    reducer->size = syn_layout_size(setup->layout);
     SYN_TRY(syn_reducer_resolve(&reducer->options));
     find_rows(reducer);
-    SYN_TRY(syn_layout_copy(layout, &reducer->layout));
+    SYN_TRY(syn_layout_copy(setup->layout, &reducer->layout));
     SYN_TRY(open_parts(reducer));
+    if (setup->overwrites)
+        SYN_TRY(open_copies(reducer));
     SYN_TRY(check_consistency(reducer));
     return syn_comm_open(reducer->group, &reducer->comm);
 }
 
-enum syn_status syn_reducer_open_over(struct syn_group *group, const struct syn_layout *layout,
-                                      const struct syn_reducer_options *options,
-                                      const struct syn_exchange_type *exchange, void *state,
+enum syn_status syn_reducer_open_road(const struct syn_road_setup *setup,
                                       struct syn_reducer **reducer)
 {
+    struct syn_group *group = setup->group;
     struct syn_reducer *made = NULL;
-    enum syn_status status = syn_reducer_check(options);
+    enum syn_status status = syn_reducer_check(setup->options);
     if (status == SYN_OK)
         status = syn_allocate(1, sizeof *made, &made);
     if (status == SYN_OK) {
         syn_group_enter(group);
         made->group = group;
-        made->exchange_type = exchange;
-        made->exchange = state;
-        made->is_exchange_lent = exchange != NULL;
-        status = open_all(made, layout, options);
+        made->exchange_type = setup->owners;
+        made->exchange = setup->owners_state;
+        made->is_exchange_lent = setup->owners != NULL;
+        status = open_all(made, setup);
     }
     if (status != SYN_OK) {
         syn_group_abandon(group, status, syn_error_text());
@@ -195,7 +204,8 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
                                  const struct syn_reducer_options *options,
                                  struct syn_reducer **reducer)
 {
-    return syn_reducer_open_over(group, layout, options, NULL, NULL, reducer);
+    struct syn_road_setup setup = {.group = group, .layout = layout, .options = options};
+    return syn_reducer_open_road(&setup, reducer);
 }
 
 static void close_slot(struct syn_reducer *reducer, struct slot *slot)
@@ -208,6 +218,7 @@ static void close_slot(struct syn_reducer *reducer, struct slot *slot)
         free(parcel->packet);
     }
     free(slot->parcels);
+    free(slot->copy);
     free(slot->sent);
     free(slot->dense);
     free(slot->dense_dropped);
@@ -249,6 +260,11 @@ void syn_reducer_close(struct syn_reducer *reducer)
     syn_layout_free(reducer->layout);
     syn_group_depart(reducer->group);
     free(reducer);
+}
+
+struct syn_comm *syn_reducer_comm(struct syn_reducer *reducer)
+{
+    return reducer->comm;
 }
 
 const float *syn_reducer_residual(const struct syn_reducer *reducer)

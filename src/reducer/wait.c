@@ -1,5 +1,7 @@
 /* The second half of a step: what came of it. On success what merges dropped goes back into the
  * residual; on failure everything is as it was before the step. */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "reducer/inside.h"
 
@@ -34,6 +36,7 @@ static void roll_back(struct syn_reducer *reducer)
         undo(reducer, slot);
     }
     reducer->waited = reducer->begun;
+    reducer->attempt++;
     reducer->can_drop = false;
     syn_fail_again(SYN_OK, cause);
 }
@@ -41,17 +44,19 @@ static void roll_back(struct syn_reducer *reducer)
 /* The first failure of a step that has run, or the first entry of it that is not finite. */
 static enum syn_status judge(struct syn_reducer *reducer, uint64_t number)
 {
+    char what[48];
     struct slot *slot = syn_slot(reducer, number);
     SYN_TRY(wait_for_parcels(reducer, slot));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         const struct syn_outcome *out = &slot->parcels[i].out;
         if (!out->is_nonfinite)
             continue;
-        size_t entry = reducer->buckets[i].first + out->nonfinite_entry;
-        size_t tensor = syn_layout_find(reducer->layout, entry);
-        struct syn_tensor place = syn_layout_tensor(reducer->layout, tensor);
-        return syn_fail(SYN_NONFINITE, "step %llu: gradient not finite in tensor \"%s\", entry %zu",
-                        (unsigned long long)number, place.name, entry - place.offset);
+        if (out->nonfinite_entry == SYN_ENTRY_UNKNOWN)
+            return syn_fail(SYN_NONFINITE, "step %llu: another worker's gradient is not finite",
+                            (unsigned long long)number);
+        snprintf(what, sizeof what, "step %llu: gradient", (unsigned long long)number);
+        return syn_fail_nonfinite(reducer->layout, what,
+                                  reducer->buckets[i].first + out->nonfinite_entry);
     }
     return SYN_OK;
 }
@@ -107,6 +112,11 @@ static struct syn_cost add_up(const struct syn_reducer *reducer, const struct sl
         cost.exchange_ms += parcel->work.cost.exchange_ms;
         if (parcel->threshold > cost.threshold)
             cost.threshold = parcel->threshold;
+        if (parcel->out.is_answered) {
+            cost.answers = 1;
+            cost.staleness = (double)parcel->out.staleness;
+            cost.staleness_most = parcel->out.staleness;
+        }
     }
     if (reducer->select_type->is_dense)
         cost.selected = reducer->size;
@@ -152,6 +162,14 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
     *merged = deliver(reducer, slot);
     merged->cost.wait_ms = (double)waited * 1e-6;
     return SYN_OK;
+}
+
+enum syn_status syn_reducer_collect(struct syn_reducer *reducer, struct syn_merged *merged,
+                                    double *lr)
+{
+    struct syn_ticket oldest = {reducer->waited};
+    *lr = syn_slot(reducer, oldest.number)->lr;
+    return syn_reducer_wait(reducer, oldest, merged);
 }
 
 enum syn_status syn_reducer_drop(struct syn_reducer *reducer)

@@ -2,8 +2,7 @@
  * together. Selection was over the whole bucket, and rounding is entry by entry, so that neither
  * knows how many servers there are.
  *
- * Everything that sends runs on the communication thread. A note belongs to the training thread
- * until its step begins and again when it is done; in between to the communication thread. */
+ * Everything that sends runs on the communication thread. */
 #include "worker/client.h"
 
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include "base/memory.h"
 #include "optim/optim.h"
 #include "worker/mail.h"
-#include "worker/pushes.h"
 
 /* Between this worker and one server. */
 struct box {
@@ -19,12 +17,6 @@ struct box {
     uint8_t *out;
     uint8_t *in;
     size_t in_room;
-};
-
-struct note {
-    double lr;
-    bool pulls;
-    uint64_t staleness; /* set with the answer */
 };
 
 struct syn_client {
@@ -38,10 +30,9 @@ struct syn_client {
     struct syn_request *requests; /* [2 * servers]: sends, then receives */
     struct syn_list part;         /* of a list, that lies in a shard */
     float *pulled;                /* [size] */
-    struct note notes[SYN_MOST_WINDOW];
-    size_t window;
-    size_t running; /* the note of the step under way */
-    uint32_t steps; /* sent */
+    uint32_t steps;               /* sent */
+    struct syn_comm *comm;
+    struct syn_cost *cost;
 };
 
 void syn_client_close(struct syn_client *client)
@@ -66,7 +57,6 @@ static enum syn_status allocate(struct syn_client *client, const struct syn_stor
     client->size = syn_layout_size(setup->layout);
     client->servers = syn_group_servers(setup->group);
     client->rows = 1 + syn_optimizer_memories(&setup->options->optimizer);
-    client->window = (size_t)setup->options->window;
     client->form = syn_mail_form_of(setup->options, client->size);
     SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
     SYN_TRY(syn_allocate(client->servers, sizeof *client->boxes, &client->boxes));
@@ -95,15 +85,15 @@ enum syn_status syn_client_open(const struct syn_store_setup *setup, struct syn_
     return SYN_OK;
 }
 
-void syn_client_note(struct syn_client *client, size_t place, double lr, bool pulls)
+void syn_client_attach(struct syn_client *client, struct syn_comm *comm, struct syn_cost *cost)
 {
-    client->notes[place] = (struct note){.lr = lr, .pulls = pulls};
+    client->comm = comm;
+    client->cost = cost;
 }
 
-bool syn_client_recall(const struct syn_client *client, size_t place, uint64_t *staleness)
+size_t syn_client_size(const struct syn_client *client)
 {
-    *staleness = client->notes[place].staleness;
-    return client->notes[place].pulls;
+    return client->size;
 }
 
 void syn_client_recall_pulled(struct syn_client *client, const float *weights)
@@ -189,16 +179,15 @@ static size_t write_list(struct syn_client *client, const struct syn_contributio
 static size_t write_push(struct syn_client *client, const struct box *box,
                          const struct syn_contribution *in, struct syn_outcome *out)
 {
-    const struct note *note = &client->notes[client->running];
     struct syn_chunk part = overlap(in, box->shard);
     if (part.count == 0 && !in->is_last)
         return 0;
     size_t limit = in->about.limit < part.count ? in->about.limit : part.count;
     struct syn_mail_head head = {
-        .lr = note->lr,
+        .lr = in->lr,
         .magic = SYN_MAIL_MAGIC,
         .kind = SYN_MAIL_PUSH,
-        .flags = (in->is_last ? SYN_MAIL_ENDS : 0U) | (note->pulls ? SYN_MAIL_PULLS : 0U),
+        .flags = (in->is_last ? SYN_MAIL_ENDS : 0U) | (in->pulls ? SYN_MAIL_PULLS : 0U),
         .step = client->steps,
         .bucket = in->about.bucket,
         .first = (uint32_t)(part.count ? in->first + part.first - box->shard.first : 0),
@@ -263,35 +252,27 @@ static enum syn_status read_answers(struct syn_client *client, bool are_halves, 
     return SYN_OK;
 }
 
-static enum syn_status complain(const struct syn_client *client, size_t entry)
+/* The last bucket of a step has left. */
+static enum syn_status end_step(struct syn_client *client, const struct syn_contribution *in,
+                                struct syn_outcome *out)
 {
-    struct syn_tensor tensor =
-        syn_layout_tensor(client->layout, syn_layout_find(client->layout, entry));
-    return syn_fail(SYN_NONFINITE, "gradient not finite in tensor \"%s\", entry %zu", tensor.name,
-                    entry - tensor.offset);
-}
-
-/* The last bucket of a step has left: so has its note. */
-static enum syn_status end_step(struct syn_client *client)
-{
-    struct note *note = &client->notes[client->running];
     uint32_t step = client->steps++;
-    client->running = (client->running + 1) % client->window;
-    return note->pulls ? read_answers(client, client->form.pulls_halves, step, client->pulled,
-                                      &note->staleness)
-                       : SYN_OK;
+    if (!in->pulls)
+        return SYN_OK;
+    out->is_answered = true;
+    return read_answers(client, client->form.pulls_halves, step, client->pulled, &out->staleness);
 }
 
 static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
 {
     struct syn_client *client = state;
-    bool is_answered = in->is_last && client->notes[client->running].pulls;
+    bool is_answered = in->is_last && in->pulls;
     enum syn_status status = SYN_OK;
     out->is_nonfinite = false;
     out->merged.count = 0;
     out->dropped.count = 0;
     if (in->is_nonfinite)
-        return complain(client, in->first + in->nonfinite_entry);
+        return syn_fail_nonfinite(client->layout, "gradient", in->first + in->nonfinite_entry);
     memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
     for (size_t i = 0; i < client->servers && is_answered && status == SYN_OK; i++)
         status = receive_from(client, i);
@@ -301,7 +282,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
             status = send_to(client, i, bytes);
     }
     SYN_TRY(wait_for_all(client, status));
-    return in->is_last ? end_step(client) : SYN_OK;
+    return in->is_last ? end_step(client, in, out) : SYN_OK;
 }
 
 static size_t nothing_comes(const struct syn_exchange_setup *setup)
@@ -366,35 +347,33 @@ static enum syn_status run_errand(struct syn_work *work)
     return tell_all(errand->client, errand);
 }
 
-static enum syn_status send_off(struct errand *errand, struct syn_comm *comm, struct syn_cost *cost)
+static enum syn_status send_off(struct errand *errand)
 {
+    const struct syn_client *client = errand->client;
     errand->work.run = run_errand;
-    syn_comm_post(comm, &errand->work);
-    SYN_TRY(syn_comm_wait(comm, &errand->work));
+    syn_comm_post(client->comm, &errand->work);
+    SYN_TRY(syn_comm_wait(client->comm, &errand->work));
     errand->work.cost.wait_ms = errand->work.cost.exchange_ms;
-    syn_cost_add(cost, &errand->work.cost);
+    syn_cost_add(client->cost, &errand->work.cost);
     return SYN_OK;
 }
 
-enum syn_status syn_client_settle(struct syn_client *client, struct syn_comm *comm, size_t row,
-                                  float *floats, struct syn_cost *cost)
+enum syn_status syn_client_settle(struct syn_client *client, size_t row, float *floats)
 {
     struct errand errand = {.client = client, .kind = SYN_MAIL_SETTLE, .row = row, .asked = floats};
-    return send_off(&errand, comm, cost);
+    return send_off(&errand);
 }
 
-enum syn_status syn_client_restore(struct syn_client *client, struct syn_comm *comm, size_t row,
-                                   const float *floats, struct syn_cost *cost)
+enum syn_status syn_client_restore(struct syn_client *client, size_t row, const float *floats)
 {
     bool gives = client->group->rank == 0;
     struct errand errand = {
         .client = client, .kind = SYN_MAIL_RESTORE, .row = row, .given = gives ? floats : NULL};
-    return send_off(&errand, comm, cost);
+    return send_off(&errand);
 }
 
-void syn_client_farewell(struct syn_client *client, struct syn_comm *comm)
+void syn_client_farewell(struct syn_client *client)
 {
     struct errand errand = {.client = client, .kind = SYN_MAIL_FAREWELL};
-    struct syn_cost unused = {0};
-    send_off(&errand, comm, &unused);
+    send_off(&errand);
 }

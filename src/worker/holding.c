@@ -106,11 +106,7 @@ enum syn_status syn_holding_open_letter(struct syn_holding *holding, size_t work
 
 static enum syn_status complain(const struct syn_holding *holding, size_t entry)
 {
-    size_t place = holding->shard.first + entry;
-    struct syn_tensor tensor =
-        syn_layout_tensor(holding->layout, syn_layout_find(holding->layout, place));
-    return syn_fail(SYN_NONFINITE, "gradient not finite in tensor \"%s\", entry %zu", tensor.name,
-                    place - tensor.offset);
+    return syn_fail_nonfinite(holding->layout, "gradient", holding->shard.first + entry);
 }
 
 static void add_dense(struct syn_holding *holding, const struct syn_mail_head *head,

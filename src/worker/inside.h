@@ -6,7 +6,7 @@
 
 #include "optim/local.h"
 #include "schedule/schedule.h"
-#include "worker/errand.h"
+#include "worker/collective.h"
 #include "worker/store.h"
 
 struct syn_worker {
@@ -15,6 +15,10 @@ struct syn_worker {
     struct syn_group *group;
     const struct syn_store_type *store_type;
     void *store;
+    struct syn_reducer *reducer;
+    double longest;       /* gradient that is not clipped before it is sent; 0: any */
+    bool is_announced;    /* the next gradient leaves tensor by tensor */
+    struct syn_cost cost; /* since the last step */
     const struct syn_schedule_type *schedule;
     const struct syn_local_type *local;
     size_t size;
@@ -30,7 +34,7 @@ struct syn_worker {
     bool is_pull_open;
     uint64_t steps;
     uint64_t compared; /* the step of the last comparison */
-    struct syn_errand told;
+    struct syn_gathering told;
     bool is_telling; /* it has not been heard yet */
     struct syn_cost last;
     struct syn_cost total;
@@ -39,7 +43,30 @@ struct syn_worker {
 /* Begin anew from global weights, as they are after `steps` steps: no memory, one snapshot. */
 void syn_worker_begin_anew(struct syn_worker *worker, const float *weights, uint64_t steps);
 
-/* After a failure of the store's: if that is SYN_NONFINITE and there is a delay, begin anew from
+/* Open what leads to the store, which is open. */
+enum syn_status syn_worker_open_road(struct syn_worker *worker, const struct syn_layout *layout);
+
+/* Contribute a gradient, or end the contribution that was announced. Waits for the oldest steps if
+ * `window` are in flight.
+ *   pulls  the weights after this step will be asked for with syn_worker_pull() */
+enum syn_status syn_worker_contribute(struct syn_worker *worker, const float *gradient,
+                                      const struct syn_rates *rates, bool pulls);
+
+/* Announce a gradient that becomes ready tensor by tensor; nothing, where it must be whole. */
+enum syn_status syn_worker_announce(struct syn_worker *worker, const float *gradient,
+                                    const struct syn_rates *rates);
+
+/* Collect steps until at most `left` are in flight. */
+enum syn_status syn_worker_collect(struct syn_worker *worker, size_t left);
+
+/* Collect all, and get the weights after the last step that pulls. Valid until the next such step
+ * is contributed. */
+enum syn_status syn_worker_pull(struct syn_worker *worker, const float **weights);
+
+/* Collect all, and write the global weights. Collective. */
+enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights);
+
+/* After a failure on the road: if that is SYN_NONFINITE and there is a delay, begin anew from
  * the global weights, as all workers do.
  *   weights  [size] written then; or NULL
  * Returns that status, or why it cannot go on. Collective. */

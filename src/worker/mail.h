@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 #include "exchange/ring.h"
-#include "reducer/inside.h"
+#include "reducer/options.h"
+#include "select/select.h"
 
 enum syn_mail_kind {
     SYN_MAIL_PUSH,

@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include "codec/codec.h"
 #include "optim/local.h"
-#include "reducer/inside.h"
+#include "reducer/options.h"
+#include "residual/residual.h"
 #include "schedule/schedule.h"
+#include "select/select.h"
 #include "worker/store.h"
 
 const char *syn_momentum_form_name(size_t i)

@@ -8,10 +8,9 @@
 #include "base/memory.h"
 #include "exchange/ring.h"
 #include "worker/clip.h"
-#include "worker/pushes.h"
+#include "worker/store.h"
 
 struct replicas {
-    struct syn_pushes pushes; /* first */
     struct syn_optimizer *optimizer;
     float *weights; /* [size] */
     size_t size;
@@ -25,7 +24,6 @@ static void close_state(void *state)
     struct replicas *own = state;
     if (!own)
         return;
-    syn_pushes_close(&own->pushes);
     syn_optimizer_free(own->optimizer);
     free(own->weights);
     free(own);
@@ -39,8 +37,7 @@ static enum syn_status open_parts(struct replicas *own, const struct syn_store_s
     own->longest = syn_clip_is_merged(setup->options) ? setup->options->clip : 0;
     SYN_TRY(syn_allocate(own->size, sizeof *own->weights, &own->weights));
     memcpy(own->weights, setup->weights, own->size * sizeof *own->weights);
-    SYN_TRY(syn_store_open_optimizer(setup->options, own->size, &own->optimizer));
-    return syn_pushes_open(&own->pushes, setup, NULL, NULL);
+    return syn_store_open_optimizer(setup->options, own->size, &own->optimizer);
 }
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
@@ -67,83 +64,37 @@ static double norm_of(const struct replicas *own, const float *sum)
     return sqrt(square);
 }
 
-/* Wait for the oldest push and apply its sum. In units of weights the sum is lr times a gradient
- * already. */
-static enum syn_status apply_oldest(struct replicas *own)
+/* In units of weights the sum is lr times a gradient already. */
+static enum syn_status apply(void *state, const struct syn_merged *merged, double lr)
 {
-    struct syn_merged merged;
-    double lr;
-    SYN_TRY(syn_pushes_finish(&own->pushes, &merged, &lr));
+    struct replicas *own = state;
     double scale = 1 / ((double)own->workers * (own->sends_updates ? lr : 1));
-    syn_cost_add(&own->pushes.cost, &merged.cost);
-    if (merged.dense && own->longest > 0)
-        scale *= syn_clip_scale(scale * norm_of(own, merged.dense), own->longest);
-    if (merged.dense)
-        return syn_optimizer_apply(own->optimizer, lr, scale, merged.dense, own->weights);
-    return syn_optimizer_apply_sparse(own->optimizer, lr, scale, merged.index, merged.value,
-                                      merged.count, own->weights);
+    if (merged->dense && own->longest > 0)
+        scale *= syn_clip_scale(scale * norm_of(own, merged->dense), own->longest);
+    if (merged->dense)
+        return syn_optimizer_apply(own->optimizer, lr, scale, merged->dense, own->weights);
+    return syn_optimizer_apply_sparse(own->optimizer, lr, scale, merged->index, merged->value,
+                                      merged->count, own->weights);
 }
 
-static enum syn_status drain(void *state, size_t left)
+static const float *pulled(const void *state)
 {
-    struct replicas *own = state;
-    while (own->pushes.open > left)
-        SYN_TRY(apply_oldest(own));
-    return SYN_OK;
-}
-
-static enum syn_status start(void *state, const float *gradient, const struct syn_rates *rates)
-{
-    struct replicas *own = state;
-    SYN_TRY(drain(own, own->pushes.window - 1));
-    return syn_pushes_start(&own->pushes, gradient, rates);
-}
-
-static enum syn_status push(void *state, const float *gradient, const struct syn_rates *rates,
-                            bool pulls)
-{
-    struct replicas *own = state;
-    (void)pulls; /* the weights are here anyway */
-    if (!own->pushes.is_started)
-        SYN_TRY(drain(own, own->pushes.window - 1));
-    return syn_pushes_begin(&own->pushes, gradient, rates);
-}
-
-static enum syn_status take(void *state, const float **weights)
-{
-    struct replicas *own = state;
-    SYN_TRY(drain(own, 0));
-    *weights = own->weights;
-    return SYN_OK;
-}
-
-static enum syn_status settle(void *state, float *weights)
-{
-    struct replicas *own = state;
-    SYN_TRY(drain(own, 0));
-    memcpy(weights, own->weights, own->size * sizeof *weights);
-    return SYN_OK;
+    const struct replicas *own = state;
+    return own->weights;
 }
 
 static enum syn_status save(void *state, struct syn_archive *archive)
 {
     struct replicas *own = state;
-    SYN_TRY(syn_pushes_save(&own->pushes, archive));
     SYN_TRY(syn_archive_add(archive, "store/weights", own->weights, own->size * sizeof(float)));
     return syn_store_save_optimizer(own->optimizer, archive);
-}
-
-static enum syn_status load_global(struct replicas *own, const struct syn_archive *archive)
-{
-    SYN_TRY(syn_archive_copy(archive, "store/weights", own->weights, own->size * sizeof(float)));
-    return syn_store_load_optimizer(own->optimizer, archive);
 }
 
 static enum syn_status load(void *state, const struct syn_archive *archive)
 {
     struct replicas *own = state;
-    SYN_TRY(syn_pushes_load(&own->pushes, archive));
-    return load_global(own, archive);
+    SYN_TRY(syn_archive_copy(archive, "store/weights", own->weights, own->size * sizeof(float)));
+    return syn_store_load_optimizer(own->optimizer, archive);
 }
 
 /* Weights and optimizer are the same in all archives. */
@@ -151,8 +102,8 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
                                       size_t count, float *weights)
 {
     struct replicas *own = state;
-    SYN_TRY(syn_pushes_load_regrouped(&own->pushes, archives, count));
-    SYN_TRY(load_global(own, archives[0]));
+    (void)count;
+    SYN_TRY(load(own, archives[0]));
     memcpy(weights, own->weights, own->size * sizeof(float));
     return SYN_OK;
 }
@@ -160,15 +111,8 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 const struct syn_store_type syn_store_replicas = {
     .part = {"replicas", "every worker has all weights and applies every sum; no weights travel"},
     .open = open_state,
-    .start = start,
-    .ready = syn_pushes_ready,
-    .push = push,
-    .drain = drain,
-    .take = take,
-    .settle = settle,
-    .comm = syn_pushes_comm,
-    .cost = syn_pushes_cost,
-    .residual = syn_pushes_residual,
+    .apply = apply,
+    .pulled = pulled,
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,

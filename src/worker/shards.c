@@ -12,52 +12,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "exchange/ring.h"
 #include "worker/clip.h"
 #include "worker/store.h"
 
-#define MOST_WINDOW 16
-
-struct shards;
-
-/* One push on its way. */
-struct push {
-    struct syn_work work; /* first, so that a work is its push */
-    struct shards *shards;
-    const float *gradient;
-    float *copy; /* [size], or NULL if the step waits for it anyway */
-    double lr;
-    bool pulls;
-};
-
 struct shards {
     struct syn_group *group;
     struct syn_layout *layout; /* for the names of tensors */
-    struct syn_ring *ring;
+    const struct syn_exchange_type *exchange;
+    void *sums;                      /* its state, for sums, in the options' values */
+    void *shares;                    /* and for weights, exact */
     struct syn_optimizer *optimizer; /* of the own shard */
     struct syn_comm *comm;
     struct syn_chunk own;
     float *weights; /* [size] the own shard counts, the rest is as pulled last */
-    float *pulled;  /* [size] what take() hands out */
+    float *pulled;  /* [size] what everyone has collected */
     float *sum;     /* [size] */
     size_t size;
-    size_t window;
-    size_t open;
-    size_t oldest;
-    struct push pushes[MOST_WINDOW];
-    struct syn_cost cost;
-    double longest;              /* mean gradient that is not clipped; 0: any */
-    struct syn_clip_party party; /* those who know its norm together */
+    bool sends_updates;
+    double longest;             /* mean gradient that is not clipped; 0: any */
+    struct syn_clip_party norm; /* those who know its norm together */
+    uint64_t failed_attempt;    /* 1 + that whose steps cannot be applied any more; 0: none */
 };
 
 static enum syn_status check(const struct syn_worker_options *options)
 {
-    if (strcmp(options->reducer.select, "all") != 0 || strcmp(options->reducer.values, "f32") != 0)
+    if (!syn_exchange_find(options->reducer.exchange)->reduce)
         return syn_fail(SYN_INVALID,
-                        "store shards sums whole f32 gradients, not select %s, values %s",
-                        options->reducer.select, options->reducer.values);
+                        "exchange %s leaves no sums with their owners, who update the weights in "
+                        "store shards; use select all and exchange ring, not select %s",
+                        options->reducer.exchange, options->reducer.select);
     return SYN_OK;
 }
 
@@ -66,17 +51,24 @@ static void close_state(void *state)
     struct shards *shards = state;
     if (!shards)
         return;
-    syn_comm_close(shards->comm);
-    syn_ring_close(shards->ring);
-    syn_optimizer_free(shards->optimizer);
-    syn_clip_party_close(&shards->party);
+    if (shards->sums)
+        shards->exchange->close(shards->sums);
+    if (shards->shares)
+        shards->exchange->close(shards->shares);
     syn_layout_free(shards->layout);
-    for (size_t i = 0; i < MOST_WINDOW; i++)
-        free(shards->pushes[i].copy);
+    syn_optimizer_free(shards->optimizer);
+    syn_clip_party_close(&shards->norm);
     free(shards->weights);
     free(shards->pulled);
     free(shards->sum);
     free(shards);
+}
+
+static enum syn_status open_exchange(struct shards *shards, const char *values, void **state)
+{
+    struct syn_exchange_setup setup = {
+        .group = shards->group, .size = shards->size, .values = syn_value_find(values)};
+    return shards->exchange->open(&setup, state);
 }
 
 static enum syn_status open_parts(struct shards *shards, const struct syn_store_setup *setup)
@@ -84,23 +76,20 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     size_t size = syn_layout_size(setup->layout);
     shards->group = setup->group;
     shards->size = size;
-    shards->window = (size_t)setup->options->window;
-    shards->longest = setup->options->clip;
-    SYN_TRY(syn_clip_party_open(&shards->party, setup->group, 0, setup->group->workers));
+    shards->sends_updates = setup->options->send_updates;
+    shards->longest = syn_clip_is_merged(setup->options) ? setup->options->clip : 0;
+    shards->exchange = syn_exchange_find(setup->options->reducer.exchange);
     SYN_TRY(syn_layout_copy(setup->layout, &shards->layout));
-    SYN_TRY(syn_ring_open(setup->group, size, syn_value_find("f32"), &shards->ring));
-    shards->own = syn_ring_own(shards->ring, size);
+    SYN_TRY(syn_clip_party_open(&shards->norm, setup->group, 0, setup->group->workers));
+    SYN_TRY(open_exchange(shards, setup->options->reducer.values, &shards->sums));
+    SYN_TRY(open_exchange(shards, "f32", &shards->shares));
+    shards->own = shards->exchange->own(shards->sums, size);
     SYN_TRY(syn_store_open_optimizer(setup->options, shards->own.count, &shards->optimizer));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->pulled));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->sum));
     memcpy(shards->weights, setup->weights, size * sizeof(float));
-    for (size_t i = 0; i < shards->window; i++) {
-        shards->pushes[i].shards = shards;
-        if (setup->is_delayed)
-            SYN_TRY(syn_allocate(size, sizeof(float), &shards->pushes[i].copy));
-    }
-    return syn_comm_open(shards->group, &shards->comm);
+    return SYN_OK;
 }
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
@@ -116,162 +105,138 @@ static enum syn_status open_state(const struct syn_store_setup *setup, void **st
     return SYN_OK;
 }
 
-static enum syn_status complain(const struct shards *shards, const char *what, size_t entry)
-{
-    struct syn_tensor tensor =
-        syn_layout_tensor(shards->layout, syn_layout_find(shards->layout, entry));
-    return syn_fail(SYN_NONFINITE, "%s not finite in tensor \"%s\", entry %zu", what, tensor.name,
-                    entry - tensor.offset);
-}
-
 /* Each sum is seen by its shard's owner only, and yet all must know of a gradient that is not
  * finite before any of them applies it. So such a gradient is replaced by one of nothing but NaN,
  * which makes NaN of every owner's sum.
  *   bad  the first entry that was not finite; size if all were */
-static enum syn_status reduce(struct shards *shards, const float *gradient, size_t *bad)
+static enum syn_status reduce(struct shards *shards, const struct syn_contribution *in,
+                              struct syn_outcome *out, size_t *bad)
 {
-    *bad = syn_first_not_finite(gradient, shards->size);
-    if (*bad == shards->size)
-        return syn_ring_reduce(shards->ring, gradient, shards->sum, NULL, shards->size);
-    for (size_t i = 0; i < shards->size; i++)
-        shards->sum[i] = NAN;
-    if (shards->group->workers == 1)
-        return SYN_OK;
-    return syn_ring_reduce(shards->ring, shards->sum, shards->sum, NULL, shards->size);
+    struct syn_contribution own = *in;
+    struct syn_outcome reduced = *out;
+    reduced.dense = shards->sum;
+    *bad = syn_first_not_finite(in->dense, shards->size);
+    if (*bad < shards->size) {
+        for (size_t i = 0; i < shards->size; i++)
+            shards->sum[i] = NAN;
+        own.dense = shards->sum;
+        if (shards->group->workers == 1)
+            return SYN_OK;
+    }
+    return shards->exchange->reduce(shards->sums, &own, &reduced);
 }
 
 /* Whether the sum can be applied. Sums of finite numbers may be infinite, but never NaN: where the
- * owner finds the former it alone knows, and has to fail the group.
- *   bad          of the own gradient, as of reduce()
- *   is_nonfinite  all workers know that it cannot, and can go on */
-static enum syn_status check_sum(const struct shards *shards, size_t bad, bool *is_nonfinite)
+ * owner finds the former it alone knows, and has to fail the group. So has everyone, if somebody
+ * has no shard to find NaN in.
+ *   bad  of the own gradient, as of reduce() */
+static enum syn_status check_sum(const struct shards *shards, size_t bad, struct syn_outcome *out)
 {
     const float *sum = shards->sum + shards->own.first;
+    bool is_bad = bad < shards->size;
     bool has_everyone_a_shard = shards->size >= shards->group->workers;
-    *is_nonfinite = has_everyone_a_shard && syn_magnitude(sum[0]) > SYN_INFINITY_BITS;
-    if (bad < shards->size)
-        return complain(shards, "gradient", bad);
-    if (*is_nonfinite)
-        return syn_fail(SYN_NONFINITE, "another worker's gradient is not finite");
+    out->is_nonfinite = has_everyone_a_shard && syn_magnitude(sum[0]) > SYN_INFINITY_BITS;
+    out->nonfinite_entry = is_bad ? (uint32_t)bad : SYN_ENTRY_UNKNOWN;
+    if (out->is_nonfinite)
+        return SYN_OK;
+    if (is_bad)
+        return syn_fail_nonfinite(shards->layout, "gradient", bad);
     bad = syn_first_not_finite(sum, shards->own.count);
-    return bad == shards->own.count ? SYN_OK : complain(shards, "sum", shards->own.first + bad);
+    return bad == shards->own.count
+               ? SYN_OK
+               : syn_fail_nonfinite(shards->layout, "sum", shards->own.first + bad);
 }
 
-/* What to multiply everyone's sum by: one over the workers, or less if the mean is too long. */
-static enum syn_status find_scale(struct shards *shards, double *scale)
+/* What to multiply everyone's sum by: one over the workers, or less if the mean is too long. In
+ * units of weights the sum is lr times a gradient already. */
+static enum syn_status find_scale(struct shards *shards, double lr, double *scale)
 {
     double square = 0;
-    *scale = 1 / (double)shards->group->workers;
+    *scale = 1 / ((double)shards->group->workers * (shards->sends_updates ? lr : 1));
     if (shards->longest == 0)
         return SYN_OK;
     double own = syn_clip_square(shards->sum + shards->own.first, shards->own.count);
-    SYN_TRY(syn_clip_party_add(&shards->party, own, &square));
+    SYN_TRY(syn_clip_party_add(&shards->norm, own, &square));
     *scale *= syn_clip_scale(*scale * sqrt(square), shards->longest);
     return SYN_OK;
 }
 
-static enum syn_status exchange(struct shards *shards, struct push *push)
+static enum syn_status update(struct shards *shards, double lr)
+{
+    size_t first = shards->own.first;
+    double scale;
+    SYN_TRY(find_scale(shards, lr, &scale));
+    return syn_optimizer_apply(shards->optimizer, lr, scale, shards->sum + first,
+                               shards->weights + first);
+}
+
+/* Everyone's shard, as it is now. */
+static enum syn_status collect(struct shards *shards, float *weights)
 {
     struct syn_chunk own = shards->own;
-    double scale;
+    memcpy(weights + own.first, shards->weights + own.first, own.count * sizeof *weights);
+    return shards->exchange->collect(shards->shares, weights, shards->size);
+}
+
+/* One step, on the communication thread. */
+static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
+{
+    struct shards *shards = state;
     size_t bad;
-    SYN_TRY(reduce(shards, push->gradient, &bad));
-    SYN_TRY(check_sum(shards, bad, &push->work.is_shared));
-    SYN_TRY(find_scale(shards, &scale));
-    SYN_TRY(syn_optimizer_apply(shards->optimizer, push->lr, scale, shards->sum + own.first,
-                                shards->weights + own.first));
-    if (!push->pulls)
+    if (shards->failed_attempt == in->attempt + 1) { /* will be dropped by all workers */
+        out->is_nonfinite = true;
+        out->nonfinite_entry = SYN_ENTRY_UNKNOWN;
         return SYN_OK;
-    memcpy(shards->pulled + own.first, shards->weights + own.first, own.count * sizeof(float));
-    return syn_ring_allgather(shards->ring, shards->pulled, NULL, shards->size);
-}
-
-static enum syn_status run_push(struct syn_work *work)
-{
-    struct push *push = (struct push *)work;
-    return exchange(push->shards, push);
-}
-
-static enum syn_status drain(void *state, size_t left)
-{
-    struct shards *shards = state;
-    while (shards->open > left) {
-        struct push *push = &shards->pushes[shards->oldest];
-        int64_t began = syn_clock_ns();
-        enum syn_status status = syn_comm_wait(shards->comm, &push->work);
-        push->work.cost.wait_ms = (double)(syn_clock_ns() - began) * 1e-6;
-        push->work.cost.selected = shards->size;
-        shards->oldest = (shards->oldest + 1) % shards->window;
-        shards->open--;
-        SYN_TRY(status);
-        syn_cost_add(&shards->cost, &push->work.cost);
     }
-    return SYN_OK;
-}
-
-static enum syn_status push_gradient(void *state, const float *gradient,
-                                     const struct syn_rates *rates, bool pulls)
-{
-    struct shards *shards = state;
-    SYN_TRY(drain(shards, shards->window - 1));
-    struct push *push = &shards->pushes[(shards->oldest + shards->open) % shards->window];
-    push->gradient = gradient;
-    if (push->copy) {
-        memcpy(push->copy, gradient, shards->size * sizeof(float));
-        push->gradient = push->copy;
+    SYN_TRY(reduce(shards, in, out, &bad));
+    SYN_TRY(check_sum(shards, bad, out));
+    if (out->is_nonfinite) {
+        shards->failed_attempt = in->attempt + 1;
+        return SYN_OK;
     }
-    push->lr = rates->lr;
-    push->pulls = pulls;
-    push->work.run = run_push;
-    shards->open++;
-    syn_comm_post(shards->comm, &push->work);
-    return SYN_OK;
+    SYN_TRY(update(shards, in->lr));
+    return in->pulls ? collect(shards, shards->pulled) : SYN_OK;
 }
 
-static enum syn_status take(void *state, const float **weights)
+static const struct syn_exchange_type owners = {
+    .part = {"shards", "to the worker in charge of each shard"},
+    .is_dense = true,
+    .keeps_sums = true,
+    .takes_whole = true,
+    .run = run,
+};
+
+static const float *pulled(const void *state)
+{
+    const struct shards *shards = state;
+    return shards->pulled;
+}
+
+static void attach(void *state, struct syn_comm *comm, struct syn_cost *cost)
 {
     struct shards *shards = state;
-    SYN_TRY(drain(shards, 0));
-    *weights = shards->pulled;
-    return SYN_OK;
+    (void)cost;
+    shards->comm = comm;
 }
 
-/* Collect everyone's shard, on the communication thread like everything that speaks. */
-struct collecting {
+struct settling {
     struct syn_work work; /* first */
     struct shards *shards;
     float *weights;
 };
 
-static enum syn_status run_collecting(struct syn_work *work)
+static enum syn_status run_settling(struct syn_work *work)
 {
-    const struct collecting *own = (const struct collecting *)work;
-    return syn_ring_allgather(own->shards->ring, own->weights, NULL, own->shards->size);
+    const struct settling *own = (const struct settling *)work;
+    return collect(own->shards, own->weights);
 }
 
 static enum syn_status settle(void *state, float *weights)
 {
     struct shards *shards = state;
-    struct collecting own = {.work.run = run_collecting, .shards = shards, .weights = weights};
-    SYN_TRY(drain(shards, 0));
-    memcpy(weights + shards->own.first, shards->weights + shards->own.first,
-           shards->own.count * sizeof(float));
+    struct settling own = {.work.run = run_settling, .shards = shards, .weights = weights};
     syn_comm_post(shards->comm, &own.work);
     return syn_comm_wait(shards->comm, &own.work);
-}
-
-static struct syn_comm *comm(void *state)
-{
-    struct shards *shards = state;
-    return shards->comm;
-}
-
-static struct syn_cost cost(void *state)
-{
-    struct shards *shards = state;
-    struct syn_cost spent = shards->cost;
-    shards->cost = (struct syn_cost){0};
-    return spent;
 }
 
 static enum syn_status save(void *state, struct syn_archive *archive)
@@ -347,14 +312,12 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 
 const struct syn_store_type syn_store_shards = {
     .part = {"shards", "peer to peer: every worker keeps and updates one shard of the weights"},
+    .owners = &owners,
     .check = check,
     .open = open_state,
-    .push = push_gradient,
-    .drain = drain,
-    .take = take,
+    .attach = attach,
+    .pulled = pulled,
     .settle = settle,
-    .comm = comm,
-    .cost = cost,
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,

@@ -67,9 +67,7 @@ static void list_arrays(const struct syn_worker *worker, struct array arrays[ARR
 enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *archive)
 {
     struct array arrays[ARRAYS];
-    if (!worker->store_type->save)
-        return syn_fail(SYN_UNSUPPORTED, "store %s cannot be saved yet", worker->options.store);
-    SYN_TRY(syn_worker_recover(worker, worker->store_type->drain(worker->store, 0), NULL));
+    SYN_TRY(syn_worker_recover(worker, syn_worker_collect(worker, 0), NULL));
     struct head head = head_of(worker);
     SYN_TRY(syn_archive_add(archive, "worker/head", &head, sizeof head));
     struct paths paths = {worker->between, worker->since};
@@ -80,6 +78,7 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
         if (arrays[i].floats)
             SYN_TRY(syn_archive_add(archive, arrays[i].name, arrays[i].floats,
                                     worker->size * sizeof(float)));
+    SYN_TRY(syn_reducer_archive(worker->reducer, archive));
     return worker->store_type->save(worker->store, archive);
 }
 
@@ -141,6 +140,7 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
                         (unsigned long long)own.rank, (unsigned long long)own.workers);
     if (worker->v)
         SYN_TRY(load_paths(worker, archive));
+    SYN_TRY(syn_reducer_unarchive(worker->reducer, archive));
     SYN_TRY(worker->store_type->load(worker->store, archive));
     list_arrays(worker, arrays);
     for (int i = 0; i < ARRAYS; i++)
@@ -168,9 +168,9 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
             return syn_fail(SYN_MISMATCH, "state %zu of %zu was saved by worker %llu of %llu", i,
                             count, (unsigned long long)head.rank, (unsigned long long)head.workers);
     }
-    if (!worker->store_type->load_regrouped || count == 0)
-        return syn_fail(SYN_UNSUPPORTED, "store %s cannot change its number of workers",
-                        worker->options.store);
+    if (count == 0)
+        return syn_fail(SYN_INVALID, "no states to go on from");
+    SYN_TRY(syn_reducer_unarchive_regrouped(worker->reducer, archives, count));
     float *weights = malloc((worker->size + 1) * sizeof *weights);
     if (!weights)
         return syn_fail(SYN_MEMORY, "cannot allocate %zu weights", worker->size);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/status.h"
 #include "optim/optim.h"
 
 #define SYN_PART(name) extern const struct syn_store_type syn_store_##name;
@@ -21,27 +20,6 @@ SYN_TABLE(store, struct syn_store_type)
 const char *syn_store_choice(size_t i)
 {
     return i == 0 ? "auto" : syn_store_name(i - 1);
-}
-
-void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)
-{
-    sum->bytes_out += more->bytes_out;
-    sum->bytes_in += more->bytes_in;
-    sum->selected += more->selected;
-    sum->taken_back += more->taken_back;
-    sum->select_ms += more->select_ms;
-    sum->encode_ms += more->encode_ms;
-    sum->exchange_ms += more->exchange_ms;
-    sum->wait_ms += more->wait_ms;
-    sum->threshold = more->threshold;
-    uint64_t answers = sum->answers + more->answers;
-    if (answers > 0)
-        sum->staleness =
-            (sum->staleness * (double)sum->answers + more->staleness * (double)more->answers) /
-            (double)answers;
-    sum->answers = answers;
-    if (more->staleness_most > sum->staleness_most)
-        sum->staleness_most = more->staleness_most;
 }
 
 /* In the global optimizer, momentum makes 1/(1 - mu) of weight decay's strength as it does of the

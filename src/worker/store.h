@@ -1,6 +1,6 @@
-/* Where the global weights live, and how a gradient gets there. A store takes in every gradient,
- * applies the global optimizer to the sum, and hands out the weights when they are asked for; all
- * in the background. */
+/* Where the global weights live: who owns the sums of gradients, and applies the global optimizer
+ * to them. The worker brings gradients onto the road and collects what came of them (road.c); a
+ * store says what becomes of a sum, and has the weights. */
 #ifndef SYN_WORKER_STORE_H
 #define SYN_WORKER_STORE_H
 
@@ -11,61 +11,53 @@
 #include <syncopate/worker.h>
 
 #include "base/table.h"
-#include "reducer/comm.h"
+#include "reducer/road.h"
 
 struct syn_store_setup {
     struct syn_group *group;
     const struct syn_layout *layout;
     const struct syn_worker_options *options; /* resolved */
     const float *weights;                     /* [size] the first ones */
-    bool is_delayed; /* gradients must be copied: they are overwritten meanwhile */
 };
 
 struct syn_store_type {
     struct syn_part part;
+
+    /* (optional) How contributions come to owners who keep the sums; the store is its state.
+     * Without it every worker owns everything, by the options' exchange. */
+    const struct syn_exchange_type *owners;
 
     /* (optional) Why these options cannot be had, as a failure. */
     enum syn_status (*check)(const struct syn_worker_options *options);
 
     enum syn_status (*open)(const struct syn_store_setup *setup, void **state);
 
-    /* (optional) A step begins whose gradient is not complete yet; tensor number i of it is.
-     * Without them the push does everything. */
-    enum syn_status (*start)(void *state, const float *gradient, const struct syn_rates *rates);
-    enum syn_status (*ready)(void *state, size_t tensor);
+    /* (optional) The road is open: there is a communication thread, for what else must be said.
+     *   cost  what that costs is added to it */
+    void (*attach)(void *state, struct syn_comm *comm, struct syn_cost *cost);
 
-    /* Hand over a gradient (the rest of it, if the step was started). Does not wait for peers.
-     *   pulls  the weights after this step will be asked for with take() */
-    enum syn_status (*push)(void *state, const float *gradient, const struct syn_rates *rates,
-                            bool pulls);
+    /* Apply the sum of a step that was collected. Without it the owners have done so. */
+    enum syn_status (*apply)(void *state, const struct syn_merged *merged, double lr);
 
-    /* Wait until at most `left` pushes are unanswered. */
-    enum syn_status (*drain)(void *state, size_t left);
+    /* The weights after the last step that pulls, once it is collected. Valid until the next step
+     * that pulls is contributed. */
+    const float *(*pulled)(const void *state);
 
-    /* Wait for the weights of the last push that pulls. Valid until the next push that pulls. */
-    enum syn_status (*take)(void *state, const float **weights);
-
-    /* Wait for everything and write the global weights. Collective. */
+    /* (optional) Write the global weights, nothing being in flight. Collective. Without it they are
+     * what pulled() has. */
     enum syn_status (*settle)(void *state, float *weights);
 
-    /* The communication thread, for what else must be said on the group while nothing is under
-     * way. */
-    struct syn_comm *(*comm)(void *state);
-
-    /* What pushes have cost since it was asked last. */
-    struct syn_cost (*cost)(void *state);
-
-    /* (optional) What this worker has not sent. */
-    const float *(*residual)(void *state);
-
-    /* (optional) Add the store's state to an archive, nothing being under way; take it on again. */
+    /* Add the store's state to an archive, nothing being in flight; take it on again. */
     enum syn_status (*save)(void *state, struct syn_archive *archive);
     enum syn_status (*load)(void *state, const struct syn_archive *archive);
 
-    /* (optional) Take on the states of a run with another number of workers.
+    /* Take on the states of a run with another number of workers.
      *   weights  [size] the global ones, for the worker to go on from */
     enum syn_status (*load_regrouped)(void *state, const struct syn_archive *const *archives,
                                       size_t count, float *weights);
+
+    /* (optional) This worker ends: say so while the communication thread is there. */
+    void (*leave)(void *state);
 
     void (*close)(void *state);
 };
@@ -87,8 +79,5 @@ enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,
                                          struct syn_archive *archive);
 enum syn_status syn_store_load_optimizer(struct syn_optimizer *optimizer,
                                          const struct syn_archive *archive);
-
-/* Add up costs. */
-void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more);
 
 #endif

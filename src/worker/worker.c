@@ -13,12 +13,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "exchange/exchange.h"
 #include "transport/transport.h"
 #include "worker/clip.h"
-#include "worker/errand.h"
 #include "worker/inside.h"
 #include "worker/options.h"
 
@@ -26,6 +24,9 @@ void syn_worker_close(struct syn_worker *worker)
 {
     if (!worker)
         return;
+    if (worker->reducer && worker->store_type->leave)
+        worker->store_type->leave(worker->store);
+    syn_reducer_close(worker->reducer);
     if (worker->store)
         worker->store_type->close(worker->store);
     free(worker->v);
@@ -81,24 +82,15 @@ static enum syn_status open_local(struct syn_worker *worker, const float *weight
     return SYN_OK;
 }
 
-static enum syn_status compare(struct syn_worker *worker, const float *weights)
-{
-    struct syn_errand errand = {.kind = SYN_ERRAND_COMPARE, .what = "weights"};
-    errand.hash = syn_hash(0, weights, worker->size * sizeof(float));
-    return syn_worker_run_errand(worker, &errand);
-}
-
 static enum syn_status open_parts(struct syn_worker *worker, const struct syn_layout *layout,
                                   const float *weights)
 {
-    struct syn_store_setup setup = {.group = worker->group,
-                                    .layout = layout,
-                                    .options = &worker->options,
-                                    .weights = weights,
-                                    .is_delayed = worker->schedule->is_delayed};
+    struct syn_store_setup setup = {
+        .group = worker->group, .layout = layout, .options = &worker->options, .weights = weights};
     if (worker->schedule->is_delayed)
         SYN_TRY(open_local(worker, weights));
-    return worker->store_type->open(&setup, &worker->store);
+    SYN_TRY(worker->store_type->open(&setup, &worker->store));
+    return syn_worker_open_road(worker, layout);
 }
 
 static enum syn_status resolve(struct syn_worker *worker, const struct syn_layout *layout,
@@ -140,8 +132,7 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
     return SYN_OK;
 }
 
-/* The own weights have seen gradients that the global ones never will. A store that has not dropped
- * all that is under way fails again for each step of it that is bad, too. */
+/* The own weights have seen gradients that the global ones never will. */
 enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status status,
                                    float *weights)
 {
@@ -149,10 +140,7 @@ enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status st
     if (status != SYN_NONFINITE || !worker->v)
         return status;
     memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
-    enum syn_status settled = SYN_NONFINITE;
-    for (uint64_t i = 0; settled == SYN_NONFINITE && i <= worker->options.window; i++)
-        settled = worker->store_type->settle(worker->store, worker->v);
-    SYN_TRY(settled);
+    SYN_TRY(syn_worker_collect_all(worker, worker->v));
     syn_worker_begin_anew(worker, worker->v, worker->steps);
     if (weights)
         memcpy(weights, worker->v, worker->size * sizeof *weights);
@@ -252,12 +240,12 @@ static enum syn_status compare_now_and_then(struct syn_worker *worker, const flo
     if (every == 0 || worker->steps - worker->compared < every)
         return SYN_OK;
     worker->compared = worker->steps;
-    return compare(worker, weights);
+    return syn_worker_compare(worker, weights);
 }
 
 static enum syn_status take(struct syn_worker *worker, const float **weights)
 {
-    SYN_TRY(worker->store_type->take(worker->store, weights));
+    SYN_TRY(syn_worker_pull(worker, weights));
     return compare_now_and_then(worker, *weights);
 }
 
@@ -270,7 +258,7 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
         adopt(worker, arrived, worker->steps);
         worker->is_pull_open = false;
     }
-    SYN_TRY(worker->store_type->push(worker->store, gradient, rates, plan.pulls));
+    SYN_TRY(syn_worker_contribute(worker, gradient, rates, plan.pulls));
     syn_local_path_add(&worker->since, rates->lr, local_lr(worker, rates->lr),
                        worker->options.optimizer.weight_decay, worker->momentum);
     bool learns_from_pulls = worker->local->correct != NULL; /* so there has to be a guess */
@@ -295,8 +283,14 @@ static enum syn_status check_rates(const struct syn_rates *rates)
 static enum syn_status prompt_step(struct syn_worker *worker, const float *gradient,
                                    const struct syn_rates *rates, const float **next)
 {
-    SYN_TRY(worker->store_type->push(worker->store, gradient, rates, true));
+    SYN_TRY(syn_worker_contribute(worker, gradient, rates, true));
     return take(worker, next);
+}
+
+static void add_to_total(struct syn_worker *worker)
+{
+    syn_cost_add(&worker->total, &worker->cost);
+    worker->cost = (struct syn_cost){0};
 }
 
 enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
@@ -312,39 +306,24 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
         return syn_worker_recover(worker, status, weights);
     memcpy(weights, next, worker->size * sizeof *weights);
     worker->steps++;
-    worker->last = worker->store_type->cost(worker->store);
-    syn_cost_add(&worker->total, &worker->last);
+    worker->last = worker->cost;
+    add_to_total(worker);
     return SYN_OK;
-}
-
-/* A gradient that is clipped before it is sent must be there as a whole. */
-static bool can_begin_early(const struct syn_worker *worker)
-{
-    return worker->store_type->start && worker->store_type->ready &&
-           !worker->schedule->is_delayed &&
-           syn_clip_own(&worker->options, syn_group_size(worker->group)) == 0;
 }
 
 enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradient,
                                  const struct syn_rates *rates)
 {
     SYN_TRY(check_rates(rates));
-    return can_begin_early(worker) ? worker->store_type->start(worker->store, gradient, rates)
-                                   : SYN_OK;
-}
-
-enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor)
-{
-    return can_begin_early(worker) ? worker->store_type->ready(worker->store, tensor) : SYN_OK;
+    return syn_worker_announce(worker, gradient, rates);
 }
 
 enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights)
 {
-    enum syn_status status = worker->store_type->settle(worker->store, weights);
+    enum syn_status status = syn_worker_collect_all(worker, weights);
     if (status != SYN_OK)
         return syn_worker_recover(worker, status, weights);
-    struct syn_cost spent = worker->store_type->cost(worker->store);
-    syn_cost_add(&worker->total, &spent);
+    add_to_total(worker);
     return SYN_OK;
 }
 
@@ -365,5 +344,5 @@ uint64_t syn_worker_steps(const struct syn_worker *worker)
 
 const float *syn_worker_residual(const struct syn_worker *worker)
 {
-    return worker->store_type->residual ? worker->store_type->residual(worker->store) : NULL;
+    return syn_reducer_residual(worker->reducer);
 }

@@ -1,0 +1,94 @@
+/* Comparing, gathering, giving up. */
+#include "worker/collective.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "exchange/exchange.h"
+#include "worker/inside.h"
+
+/* Have it run, and wait until it has. */
+static enum syn_status run(struct syn_worker *worker, struct syn_work *work)
+{
+    struct syn_comm *comm = syn_reducer_comm(worker->reducer);
+    syn_comm_post(comm, work);
+    return syn_comm_wait(comm, work);
+}
+
+struct comparison {
+    struct syn_work work; /* first */
+    struct syn_group *group;
+    uint64_t hash;
+};
+
+static enum syn_status run_comparison(struct syn_work *work)
+{
+    const struct comparison *own = (const struct comparison *)work;
+    return syn_exchange_compare(own->group, own->hash, "weights");
+}
+
+enum syn_status syn_worker_compare(struct syn_worker *worker, const float *weights)
+{
+    struct comparison own = {.work.run = run_comparison, .group = worker->group};
+    own.hash = syn_hash(0, weights, worker->size * sizeof *weights);
+    return run(worker, &own.work);
+}
+
+static enum syn_status run_gathering(struct syn_work *work)
+{
+    const struct syn_gathering *own = (const struct syn_gathering *)work;
+    return syn_exchange_gather(own->group, own->count, own->all);
+}
+
+static struct syn_gathering gathering(const struct syn_worker *worker, const void *mine,
+                                      size_t count, void *all)
+{
+    memcpy((char *)all + syn_group_rank(worker->group) * count, mine, count);
+    return (struct syn_gathering){
+        .work.run = run_gathering, .group = worker->group, .all = all, .count = count};
+}
+
+enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
+                                  void *all)
+{
+    struct syn_gathering own = gathering(worker, mine, count, all);
+    return run(worker, &own.work);
+}
+
+enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, size_t count,
+                                void *all)
+{
+    if (worker->is_telling)
+        return syn_fail(SYN_INVALID, "what was told before has not been heard yet");
+    worker->told = gathering(worker, mine, count, all);
+    worker->is_telling = true;
+    syn_comm_post(syn_reducer_comm(worker->reducer), &worker->told.work);
+    return SYN_OK;
+}
+
+enum syn_status syn_worker_hear(struct syn_worker *worker)
+{
+    if (!worker->is_telling)
+        return syn_fail(SYN_INVALID, "nothing was told that could be heard");
+    worker->is_telling = false;
+    return syn_comm_wait(syn_reducer_comm(worker->reducer), &worker->told.work);
+}
+
+struct surrender {
+    struct syn_work work; /* first */
+    enum syn_status status;
+    const char *cause;
+};
+
+/* Work that fails is what makes a failure known to the others. */
+static enum syn_status run_surrender(struct syn_work *work)
+{
+    const struct surrender *own = (const struct surrender *)work;
+    return syn_fail_again(own->status, own->cause);
+}
+
+void syn_worker_abandon(struct syn_worker *worker, enum syn_status status, const char *cause)
+{
+    struct surrender own = {.work.run = run_surrender, .status = status, .cause = cause};
+    run(worker, &own.work);
+}

@@ -1,0 +1,21 @@
+/* What a worker has to settle with the others beside its gradients: small collective calls that run
+ * on the communication thread, like everything that speaks. */
+#ifndef SYN_WORKER_COLLECTIVE_H
+#define SYN_WORKER_COLLECTIVE_H
+
+#include "reducer/comm.h"
+
+struct syn_worker;
+
+/* An all-gather that is under way. */
+struct syn_gathering {
+    struct syn_work work; /* first, so that a work is its gathering */
+    struct syn_group *group;
+    void *all; /* [workers][count], the own part filled in */
+    size_t count;
+};
+
+/* Find out whether all workers have these weights. */
+enum syn_status syn_worker_compare(struct syn_worker *worker, const float *weights);
+
+#endif

@@ -68,8 +68,8 @@ struct syn_outcome {
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
     bool is_nonfinite;
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite, on some worker */
-    bool is_answered;      /* owners have sent the weights that were wanted */
-    uint64_t staleness;    /* how many updates of others they had seen meanwhile */
+    bool is_answered;         /* owners have sent the weights that were wanted */
+    uint64_t staleness;       /* how many updates of others they had seen meanwhile */
 };
 
 struct syn_exchange_type {

@@ -130,8 +130,8 @@ enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *o
             round_chunk(ring, sum, go.count, dropped + go.first);
             SYN_TRY(swap(ring, ring->going, ring->values->measure(go.count), ring->coming,
                          ring->values->measure(come.count)));
-            decode_chunk(ring, ring->coming, come.count, result);
-            ring->kernels->add(result, result, in + come.first, come.count);
+            decode_chunk(ring, ring->coming, come.count, ring->rounding);
+            ring->kernels->add(result, ring->rounding, in + come.first, come.count);
         }
     }
     if (workers == 1)

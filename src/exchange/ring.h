@@ -20,7 +20,7 @@ void syn_ring_close(struct syn_ring *ring);
 struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size);
 
 /* Reduce-scatter: afterwards this worker's own chunk of out is the sum of everyone's in; the rest
- * of out is undefined.
+ * of out is undefined. in may be out.
  *   dropped  [size] what rounding took from what this worker passed on; unused if exact */
 enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *out, float *dropped,
                                 size_t size);

@@ -42,9 +42,9 @@ class Mpi(unittest.TestCase):
         self.assertEqual(threads["weights_hash"], ranks["weights_hash"], (workers, servers, flags))
 
     def test_workers_come_to_the_same_weights_as_threads(self):
-        for algo in ("ssgd", "gtopk", "ssd-sgd"):
-            for workers in (1, 2, 3, 5):
-                self.check_same(workers, 0, "--algo", algo)
+        for workers, algo in ((1, "ssgd"), (2, "ssgd"), (5, "ssgd"), (2, "gtopk"), (3, "gtopk"), (5, "gtopk"), (1, "ssd-sgd"),
+                              (3, "ssd-sgd")):
+            self.check_same(workers, 0, "--algo", algo)
 
     def test_servers_come_to_the_same_weights_as_threads(self):
         for workers, servers, algo in ((1, 1, "ssgd"), (2, 3, "ssgd"), (5, 1, "ssgd"), (3, 2, "ssd-sgd"),

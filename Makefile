@@ -1,5 +1,5 @@
 # The front door. `make` builds with what is here; `make demo` and `make test` install what they need first.
-.PHONY: all demo test lint bench install uninstall package clean setup format
+.PHONY: all demo test lint bench install uninstall package reference clean setup format
 
 all:
 	@scripts/build
@@ -41,6 +41,11 @@ uninstall:
 package:
 	@scripts/setup package
 	@scripts/package
+
+# The reference of the C interface, made from the headers: build/reference/index.html.
+reference:
+	@scripts/setup reference
+	@scripts/reference
 
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs scripts/wrap-comments

@@ -51,6 +51,10 @@ static void print_words(const struct syn_advice *advice)
     printf("\n%s%s\n", advice->is_dense_fine ? "DO NOT COMPRESS: " : "", advice->verdict);
 }
 
+/* What most people need. */
+static const char *const common[] = {"model", "data",    "data_dir", "workers",
+                                     "batch", "threads", "density"};
+
 /* As train reads them: over what the model is usually trained with. */
 static enum syn_status read_options(const struct command *self, int argc, char **argv,
                                     struct syn_train_options *options, struct show_options *show,
@@ -61,15 +65,21 @@ static enum syn_status read_options(const struct command *self, int argc, char *
         {&syn_worker_settings, &options->worker}, {&syn_group_settings, &options->group},
         {&syn_data_settings, &options->data},     {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
+    enum help_form help = flags_take_help(&argc, argv);
     enum syn_status status = flags_parse(self, sets, count, argc, argv, flags);
-    if (status != SYN_OK || flags->wants_help)
+    if (status != SYN_OK)
         return status;
     if (flags->word_count > 0) {
         usage_error("\"%.64s\" is not a flag; see syncopate advise --help", flags->words[0]);
         return SYN_INVALID;
     }
     status = syn_train_defaults(options->model, options);
-    return status == SYN_OK ? flags_read(self, sets, count, argc, argv, flags) : status;
+    if (status == SYN_OK)
+        status = flags_read(self, sets, count, argc, argv, flags);
+    flags->wants_help = help;
+    if (status == SYN_OK && help != HELP_NONE)
+        flags_help(help, self, sets, count, common, sizeof common / sizeof common[0]);
+    return status;
 }
 
 static int run(const struct command *self, int argc, char **argv)

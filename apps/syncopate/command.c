@@ -21,7 +21,7 @@ static int run_as(const char *prefix, const struct command *command, int argc, c
 int command_dispatch(const char *prefix, const struct command *const *table, size_t count, int argc,
                      char **argv)
 {
-    enum help_form form = argc < 1 ? HELP_TEXT : help_asked(argv[0]);
+    enum help_form form = argc < 1 ? HELP_TEXT : help_asked(argc, argv);
     if (form != HELP_NONE) {
         help_print_table(form, prefix, table, count);
         return argc < 1 ? EXIT_USAGE : EXIT_GOOD;
@@ -44,6 +44,24 @@ static const struct flag_set *find_set(const struct flag_set *sets, size_t count
     return NULL;
 }
 
+/* --no-evaluate, if evaluate is a switch; a flag that is called so itself comes first. */
+static const struct flag_set *find_denied(const struct flag_set *sets, size_t count,
+                                          const char *name)
+{
+    if (strncmp(name, "no-", 3) != 0)
+        return NULL;
+    const struct flag_set *set = find_set(sets, count, name + 3);
+    return set && syn_settings_is_switch(set->table, name + 3) ? set : NULL;
+}
+
+static enum syn_status deny(const struct flag_set *set, const char *name, bool has_value)
+{
+    if (!has_value)
+        return syn_settings_set(set->table, set->options, name + 3, "off");
+    usage_error("--%s takes no value; say --%s=on or --%s=off", name, name + 3, name + 3);
+    return SYN_INVALID;
+}
+
 /* Read one flag; *at moves past its value if that was a word of its own. */
 static enum syn_status read_flag(const struct command *self, const struct flag_set *sets,
                                  size_t count, int argc, char **argv, int *at)
@@ -54,6 +72,9 @@ static enum syn_status read_flag(const struct command *self, const struct flag_s
     size_t length = value ? (size_t)(value - flag) : strlen(flag);
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), flag);
     const struct flag_set *set = find_set(sets, count, name);
+    const struct flag_set *denied = set ? NULL : find_denied(sets, count, name);
+    if (denied)
+        return deny(denied, name, value != NULL);
     if (!set) {
         usage_error("unknown flag --%s; see %s %s --help", name, typed, self->name);
         return SYN_INVALID;
@@ -88,9 +109,9 @@ enum syn_status flags_read(const struct command *self, const struct flag_set *se
 {
     *flags = (struct flags){0};
     for (int at = 0; at < argc; at++) {
-        flags->wants_help = help_asked(argv[at]);
+        flags->wants_help = help_asked(argc - at, argv + at);
         if (flags->wants_help != HELP_NONE) {
-            help_print(flags->wants_help, typed, self, sets, count);
+            flags_help(flags->wants_help, self, sets, count, NULL, 0);
             return SYN_OK;
         }
         if (strncmp(argv[at], "--", 2) == 0) {
@@ -105,6 +126,29 @@ enum syn_status flags_read(const struct command *self, const struct flag_set *se
         }
     }
     return SYN_OK;
+}
+
+enum help_form flags_take_help(int *argc, char **argv)
+{
+    enum help_form form = HELP_NONE;
+    int kept = 0;
+    for (int at = 0; at < *argc; at++) {
+        enum help_form asked = help_asked(*argc - at, argv + at);
+        at += asked == HELP_ALL && strcmp(argv[at], "--help=all") != 0; /* a word of its own */
+        if (asked == HELP_NONE)
+            argv[kept++] = argv[at];
+        else
+            form = asked;
+    }
+    *argc = kept;
+    return form;
+}
+
+void flags_help(enum help_form form, const struct command *self, const struct flag_set *sets,
+                size_t count, const char *const *common, size_t common_count)
+{
+    const struct help help = {typed, self, sets, count, common, common_count};
+    help_print(form, &help);
 }
 
 /* Underscores count as dashes, as in the tables. */

@@ -40,7 +40,7 @@ struct flag_set {
 #define MOST_WORDS 64
 
 /* What to print instead of running; see help.h. */
-enum help_form { HELP_NONE, HELP_TEXT, HELP_MAN, HELP_WORDS };
+enum help_form { HELP_NONE, HELP_TEXT, HELP_ALL, HELP_MAN, HELP_WORDS };
 
 /* What came of the command line. */
 struct flags {
@@ -49,8 +49,8 @@ struct flags {
     enum help_form wants_help; /* not HELP_NONE: it has been printed, exit with EXIT_GOOD */
 };
 
-/* Fill every set with its defaults, then read --name value, --name=value, and a bare --switch.
- * Bad input: one line on standard error and SYN_INVALID. */
+/* Fill every set with its defaults, then read --name value, --name=value, a bare --switch, and
+ * --no-switch. Bad input: one line on standard error and SYN_INVALID. */
 enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
                             int argc, char **argv, struct flags *flags);
 
@@ -58,6 +58,15 @@ enum syn_status flags_parse(const struct command *self, const struct flag_set *s
  * recipe's. */
 enum syn_status flags_read(const struct command *self, const struct flag_set *sets, size_t count,
                            int argc, char **argv, struct flags *flags);
+
+/* Take a wish for help off the command line, wherever it stands: for commands whose defaults depend
+ * on other flags, which print it with flags_help() once these are read. */
+enum help_form flags_take_help(int *argc, char **argv);
+
+/* Print help, with the values of the sets as defaults.
+ *   common  [common_count] the flags of HELP_TEXT; without any it has all */
+void flags_help(enum help_form form, const struct command *self, const struct flag_set *sets,
+                size_t count, const char *const *common, size_t common_count);
 
 /* Whether a flag of that name, given with dashes, was typed. */
 bool flags_has(int argc, char **argv, const char *name);

@@ -1,39 +1,56 @@
-/* Help in three forms. Manual pages and completion come from the rows that parse the flags, so that
+/* Help in four forms. Manual pages and completion come from the rows that parse the flags, so that
  * they cannot say anything else than the command does. */
 #include "help.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/text.h>
 #include <syncopate/version.h>
 
-enum help_form help_asked(const char *word)
+enum help_form help_asked(int argc, char **argv)
 {
     static const struct {
         const char *word;
         enum help_form form;
     } words[] = {
-        {"--help", HELP_TEXT},
-        {"-h", HELP_TEXT},
-        {"--help=man", HELP_MAN},
+        {"--help", HELP_TEXT},        {"-h", HELP_TEXT},
+        {"--help=all", HELP_ALL},     {"--help=man", HELP_MAN},
         {"--help=words", HELP_WORDS},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(word, words[i].word) == 0)
-            return words[i].form;
+        if (strcmp(argv[0], words[i].word) == 0) {
+            bool wants_all = words[i].form == HELP_TEXT && argc > 1 && strcmp(argv[1], "all") == 0;
+            return wants_all ? HELP_ALL : words[i].form;
+        }
     return HELP_NONE;
 }
 
-/* A field's name as it is typed: lr_schedule is --lr-schedule. */
-static void print_flag(const struct syn_setting *row, const char *dash)
+/* A default for people: 10 rather than the 1e+01 that files have. */
+static void put_default(const struct syn_setting *row, const void *options,
+                        char text[SYN_TEXT_BYTES])
+{
+    syn_settings_value(row, options, text, SYN_TEXT_BYTES);
+    if (row->kind == SYN_SETTING_REAL)
+        syn_text_print(text, SYN_TEXT_BYTES, "%.12g", syn_text_number(text, NULL));
+}
+
+/* Whether --no-NAME is worth showing: NAME is a switch, and not a denial itself. */
+static bool can_be_denied(const struct syn_setting *row)
+{
+    return row->kind == SYN_SETTING_SWITCH && strncmp(row->name, "no_", 3) != 0;
+}
+
+/* A field's name as it is typed: lr_schedule is --lr-schedule.
+ *   denial  "no-", or nothing
+ *   dash    as the form of help writes it */
+static void print_flag(const struct syn_setting *row, const char *denial, const char *dash)
 {
     printf("%s%s", dash, dash);
+    for (const char *c = denial; *c; c++)
+        *c == '-' ? fputs(dash, stdout) : putchar(*c);
     for (const char *c = row->name; *c; c++)
-        if (*c == '_')
-            fputs(dash, stdout);
-        else
-            putchar(*c);
+        *c == '_' ? fputs(dash, stdout) : putchar(*c);
 }
 
 static void print_choices(const struct syn_setting *row, char between)
@@ -56,10 +73,16 @@ static void print_roff(const char *text)
             putchar(*c);
 }
 
-static void print_row_roff(const struct syn_setting *row)
+static void print_row_roff(const struct syn_setting *row, const void *options)
 {
+    char value[SYN_TEXT_BYTES];
+    put_default(row, options, value);
     printf(".TP\n.B ");
-    print_flag(row, "\\-");
+    print_flag(row, "", "\\-");
+    if (can_be_denied(row)) {
+        printf("\\fR, \\fB");
+        print_flag(row, "no-", "\\-");
+    }
     if (row->kind == SYN_SETTING_CHOICE) {
         printf(" \\fR");
         print_choices(row, '|');
@@ -70,9 +93,9 @@ static void print_row_roff(const struct syn_setting *row)
     }
     printf("\\fR\n");
     print_roff(row->help);
-    if (row->initial[0]) {
+    if (value[0]) {
         printf(" [");
-        print_roff(row->initial);
+        print_roff(value);
         putchar(']');
     }
     putchar('\n');
@@ -93,17 +116,17 @@ static void print_head(const char *prefix, const char *name, const char *help)
     print_roff(prefix);
 }
 
-static void print_manual(const char *prefix, const struct command *self,
-                         const struct flag_set *sets, size_t count)
+static void print_manual(const struct help *help)
 {
-    print_head(prefix, self->name, self->help);
-    printf(" %s\\fR\n", self->name);
-    print_roff(self->usage);
+    print_head(help->prefix, help->self->name, help->self->help);
+    printf(" %s\\fR\n", help->self->name);
+    print_roff(help->self->usage);
     putchar('\n');
-    for (size_t i = 0; i < count; i++) {
-        printf(".SH \"%s\"\n", sets[i].table->title);
-        for (size_t j = 0; j < sets[i].table->count; j++)
-            print_row_roff(&sets[i].table->rows[j]);
+    for (size_t i = 0; i < help->count; i++) {
+        const struct flag_set *set = &help->sets[i];
+        printf(".SH \"%s\"\n", set->table->title);
+        for (size_t j = 0; j < set->table->count; j++)
+            print_row_roff(&set->table->rows[j], set->options);
     }
     printf(
         ".SH \"EXIT STATUS\"\n0: done; 1: a file, a peer or memory failed; 2: something that was "
@@ -112,45 +135,90 @@ static void print_manual(const char *prefix, const struct command *self,
 }
 
 /* A line for each flag: the flag, what it takes (on, off; the choices; nothing), what it does. */
-static void print_words(const struct flag_set *sets, size_t count)
+static void print_words(const struct help *help)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < sets[i].table->count; j++) {
-            const struct syn_setting *row = &sets[i].table->rows[j];
-            print_flag(row, "-");
+    for (size_t i = 0; i < help->count; i++)
+        for (size_t j = 0; j < help->sets[i].table->count; j++) {
+            const struct syn_setting *row = &help->sets[i].table->rows[j];
+            print_flag(row, "", "-");
             putchar('\t');
             if (row->kind == SYN_SETTING_SWITCH)
                 printf("on off");
             print_choices(row, ' ');
             printf("\t%s\n", row->help);
+            if (!can_be_denied(row))
+                continue;
+            print_flag(row, "no-", "-");
+            printf("\t\tturn that off\n");
         }
-    printf("--help\t\tthis list\n");
+    printf("--help\tall\tthis list\n");
 }
 
-static void print_text(const char *prefix, const struct command *self, const struct flag_set *sets,
-                       size_t count)
+/* The lines of one flag, as the library writes them, with its value as the default. */
+static void print_row(const struct syn_setting *row, const void *options)
 {
-    printf("usage: %s %s %s\n%s\n", prefix, self->name, self->usage, self->help);
-    for (size_t i = 0; i < count; i++) {
-        size_t length = syn_settings_help(sets[i].table, NULL, 0);
-        char *text = malloc(length + 1);
-        if (!text)
-            return;
-        syn_settings_help(sets[i].table, text, length + 1);
-        printf("\n%s", text);
-        free(text);
+    char value[SYN_TEXT_BYTES];
+    char text[2048];
+    struct syn_setting shown = *row;
+    const struct syn_settings_table table = {"", &shown, 1};
+    put_default(row, options, value);
+    shown.initial = value;
+    syn_settings_help(&table, text, sizeof text);
+    const char *lines = strstr(text, "--") + 2;
+    printf("  --%s%s", can_be_denied(row) ? "[no-]" : "", lines);
+}
+
+static void print_all(const struct help *help)
+{
+    for (size_t i = 0; i < help->count; i++) {
+        const struct flag_set *set = &help->sets[i];
+        printf("\n%s:\n", set->table->title);
+        for (size_t j = 0; j < set->table->count; j++)
+            print_row(&set->table->rows[j], set->options);
     }
 }
 
-void help_print(enum help_form form, const char *prefix, const struct command *self,
-                const struct flag_set *sets, size_t count)
+static void print_named(const struct help *help, const char *name)
+{
+    for (size_t i = 0; i < help->count; i++) {
+        const struct flag_set *set = &help->sets[i];
+        for (size_t j = 0; j < set->table->count; j++)
+            if (strcmp(set->table->rows[j].name, name) == 0)
+                print_row(&set->table->rows[j], set->options);
+    }
+}
+
+static size_t count_flags(const struct help *help)
+{
+    size_t flags = 0;
+    for (size_t i = 0; i < help->count; i++)
+        flags += help->sets[i].table->count;
+    return flags;
+}
+
+static void print_text(const struct help *help, bool wants_all)
+{
+    printf("usage: %s %s %s\n%s\n", help->prefix, help->self->name, help->self->usage,
+           help->self->help);
+    if (wants_all || help->common_count == 0) {
+        print_all(help);
+        return;
+    }
+    putchar('\n');
+    for (size_t i = 0; i < help->common_count; i++)
+        print_named(help, help->common[i]);
+    printf("\n%s %s --help all lists the other %zu flags.\n", help->prefix, help->self->name,
+           count_flags(help) - help->common_count);
+}
+
+void help_print(enum help_form form, const struct help *help)
 {
     if (form == HELP_MAN)
-        print_manual(prefix, self, sets, count);
+        print_manual(help);
     else if (form == HELP_WORDS)
-        print_words(sets, count);
+        print_words(help);
     else
-        print_text(prefix, self, sets, count);
+        print_text(help, form == HELP_ALL);
 }
 
 static void print_table_text(const char *prefix, const struct command *const *table, size_t count)
@@ -182,7 +250,7 @@ void help_print_table(enum help_form form, const char *prefix, const struct comm
 {
     if (form == HELP_MAN)
         print_table_manual(prefix, table, count);
-    else if (form == HELP_TEXT)
+    else if (form != HELP_WORDS)
         print_table_text(prefix, table, count);
     for (size_t i = 0; form == HELP_WORDS && i < count; i++)
         printf("%s\t\t%s\n", table[i]->name, table[i]->help);

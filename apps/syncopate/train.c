@@ -171,6 +171,13 @@ static void print_words(const struct syn_train_summary *summary)
         printf("%s\n", summary->idle);
 }
 
+/* What most people need. */
+static const char *const common[] = {
+    "model", "data", "data_dir", "algo", "workers", "epochs",
+    "batch", "lr",   "evaluate", "out",  "resume",  "threads",
+};
+#define COMMON (sizeof common / sizeof common[0])
+
 static void print_presets(void)
 {
     printf("\nWhat a model is trained with unless told otherwise:\n");
@@ -207,6 +214,17 @@ static void pin_typed(struct syn_train_options *options, int argc, char **argv)
         options->usual.density_warmup = 0;
 }
 
+/* With the defaults of the model that was asked for. */
+static void print_help(enum help_form form, const struct command *self, const struct flag_set *sets,
+                       size_t count, const char *model)
+{
+    flags_help(form, self, sets, count, common, COMMON);
+    if (form == HELP_TEXT)
+        printf("Defaults are those of %s; --model NAME --help shows another model's.\n", model);
+    if (form == HELP_ALL)
+        print_presets();
+}
+
 /* Fill options from the command line; *done says that there is nothing left to do. */
 static enum syn_status read_options(const struct command *self, int argc, char **argv,
                                     struct syn_train_options *options, struct show_options *show,
@@ -221,14 +239,10 @@ static enum syn_status read_options(const struct command *self, int argc, char *
                                     {&syn_data_settings, &options->data},
                                     {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
+    enum help_form help = flags_take_help(&argc, argv);
     enum syn_status status = flags_parse(self, sets, count, argc, argv, &flags);
     if (status != SYN_OK)
         return status;
-    *done = flags.wants_help != HELP_NONE;
-    if (flags.wants_help == HELP_TEXT)
-        print_presets();
-    if (*done)
-        return SYN_OK;
     if (flags.word_count > 0) {
         usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
         return SYN_INVALID;
@@ -236,6 +250,9 @@ static enum syn_status read_options(const struct command *self, int argc, char *
     status = options->resume[0] ? recall(options) : usual(options);
     if (status == SYN_OK)
         status = flags_read(self, sets, count, argc, argv, &flags);
+    *done = status == SYN_OK && help != HELP_NONE;
+    if (*done)
+        print_help(help, self, sets, count, options->model);
     pin_typed(options, argc, argv);
     return status;
 }

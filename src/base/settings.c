@@ -80,12 +80,11 @@ static void put_choices(struct text *text, const struct syn_setting *row, const 
 
 static void put_range(struct text *text, const struct syn_setting *row)
 {
-    put_number(text, row->minimum);
-    put(text, " to ");
+    put(text, "%.12g to ", row->minimum);
     if (isinf(row->maximum) || row->maximum >= 0x1p53)
         put(text, "any");
     else
-        put_number(text, row->maximum);
+        put(text, "%.12g", row->maximum);
 }
 
 static void put_expected(struct text *text, const struct syn_setting *row)

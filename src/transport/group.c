@@ -24,7 +24,7 @@ static const struct syn_setting rows[] = {
 #undef SYN_SETTING
 };
 
-const struct syn_settings_table syn_group_settings = {"group", rows, sizeof rows / sizeof rows[0]};
+const struct syn_settings_table syn_group_settings = {"Group", rows, sizeof rows / sizeof rows[0]};
 
 const struct syn_part *syn_transport_part(size_t i)
 {

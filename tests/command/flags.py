@@ -3,7 +3,7 @@ import random
 import re
 import subprocess
 
-ROW = re.compile(r"^  --([a-z0-9-]+)(?: N  \((\S+) to (\S+)\)| (TEXT)| (\S+))?$", re.MULTILINE)
+ROW = re.compile(r"^  --(?:\[no-\])?([a-z0-9-]+)(?: N  \((\S+) to (\S+)\)| (TEXT)| (\S+))?$", re.MULTILINE)
 
 # What is valid but would take all day or all memory is drawn from here; what is beyond a flag's range never is.
 SMALL = {
@@ -49,13 +49,13 @@ class Flag:
     def typed(self, dice):
         value = self.value(dice)
         if value is None:
-            return ["--" + self.name]
+            return ["--" + self.name if dice.random() < 0.5 else "--no-" + self.name]
         return [f"--{self.name}={value}"] if dice.random() < 0.3 else ["--" + self.name, value]
 
 
 def flags_of(command, *words):
-    """What --help of a subcommand lists."""
-    text = subprocess.run([command, *words, "--help"], capture_output=True, text=True, check=True).stdout
+    """What --help all of a subcommand lists."""
+    text = subprocess.run([command, *words, "--help", "all"], capture_output=True, text=True, check=True).stdout
     return [Flag(*row) for row in ROW.findall(text.replace(" N  (", " N  (")) for row in [[p or None for p in row]]]
 
 

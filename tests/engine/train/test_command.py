@@ -5,6 +5,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -62,10 +63,30 @@ class Train(unittest.TestCase):
         self.assertEqual(settings["momentum"], 0.5)
         self.assertEqual(settings["lr_schedule"], "one-cycle")
 
-    def test_help_tells_settings_and_presets(self):
-        done = train("--help")
-        self.assertEqual(done.returncode, 0)
-        for word in ("--lr-schedule", "--momentum", "--data-dir", "resnet20", "--json"):
+    def test_help_has_a_dozen_flags_with_the_defaults_of_the_model(self):
+        for words in (["--help"], ["-h"]):
+            done = train(*words)
+            self.assertEqual((done.returncode, len(re.findall(r"^  --", done.stdout, re.MULTILINE))), (0, 12))
+        for words in (["--model", "resnet20", "--help"], ["--help", "--model=resnet20"]):
+            said = train(*words).stdout
+            self.assertRegex(said, r"--epochs .*\n .*\[164\]")
+            self.assertRegex(said, r"--data .*\n .*\[cifar10\]")
+            self.assertIn("Defaults are those of resnet20", said)
+        self.assertEqual(train("--model", "magic", "--help").returncode, 2)
+
+    def test_a_switch_is_turned_off_by_no(self):
+        for words, expected in ((["--no-evaluate"], False), (["--evaluate", "off"], False), (["--evaluate=off"], False),
+                                (["--no-evaluate", "--evaluate"], True), (["--no-augment", "--evaluate"], True)):
+            said = train(*words, "--help").stdout
+            self.assertRegex(said, rf"--\[no-\]evaluate\n .*\[{'on' if expected else 'off'}\]", words)
+        for words in (["--no-evaluate=on"], ["--no-lr"], ["--no-colour"]):
+            done = train(*words)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
+    def test_help_all_tells_settings_and_presets(self):
+        done = train("--help", "all")
+        self.assertEqual((done.returncode, done.stdout), (0, train("--help=all").stdout))
+        for word in ("--lr-schedule", "--momentum", "--data-dir", "resnet20", "--[no-]json"):
             self.assertIn(word, done.stdout)
 
     def test_bad_input_is_one_line_and_code_2_and_no_file(self):

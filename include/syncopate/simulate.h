@@ -42,7 +42,7 @@ enum syn_timing {
 
 /* What a method sends, and when it waits. */
 struct syn_traffic {
-    const char *pattern; /* ring, allgather, gtopk, gtopk-tree or servers */
+    const char *pattern; /* an exchange, or "servers" */
     enum syn_timing timing;
     uint64_t pull_every; /* ring and servers: the result is told in every so many steps; 1: all */
     double bytes;        /* of one worker's whole contribution */

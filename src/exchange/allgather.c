@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "exchange/post.h"
 #include "exchange/sum.h"
 
 #define PIECE       ((size_t)1 << 16) /* bytes of a long packet that go on at once */
@@ -19,13 +20,13 @@
 
 struct allgather {
     struct syn_group *group;
-    size_t short_room;            /* bytes of the longest packet that is sent at once */
-    size_t long_room;             /* of the longest there can be */
-    uint8_t *packets;             /* [workers][short_room], received: packets or their heads */
-    uint8_t *passing;             /* [long_room] the long packet under way */
-    struct syn_request *requests; /* [2 * workers]: receives, then sends */
-    struct syn_list room;         /* entries of one list, or of short ones together */
-    struct syn_list *lists;       /* [workers] parts of that room */
+    size_t short_room; /* bytes of the longest packet that is sent at once */
+    size_t long_room;  /* of the longest there can be */
+    uint8_t *packets;  /* [workers][short_room], received: packets or their heads */
+    uint8_t *passing;  /* [long_room] the long packet under way */
+    struct syn_post post;
+    struct syn_list room;   /* entries of one list, or of short ones together */
+    struct syn_list *lists; /* [workers] parts of that room */
     struct syn_sum sum;
 };
 
@@ -61,7 +62,7 @@ static void close_state(void *state)
         return;
     free(all->packets);
     free(all->passing);
-    free(all->requests);
+    syn_post_close(&all->post);
     free(all->lists);
     syn_list_close(&all->room);
     syn_sum_close(&all->sum);
@@ -83,7 +84,7 @@ static enum syn_status allocate(struct allgather *all, const struct syn_exchange
     all->short_room = (room + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
     SYN_TRY(syn_reserve(workers, all->short_room, &all->packets));
     SYN_TRY(syn_reserve(1, all->long_room, &all->passing));
-    SYN_TRY(syn_allocate(2 * workers, sizeof *all->requests, &all->requests));
+    SYN_TRY(syn_post_open(setup->group, &all->post));
     SYN_TRY(syn_allocate(workers, sizeof *all->lists, &all->lists));
     SYN_TRY(syn_sum_open(&all->sum, workers));
     return syn_list_open(&all->room, larger(setup->limit, together_most(setup->size)));
@@ -113,23 +114,13 @@ static void vacate(void *state)
 /* Every packet to everyone, or its head if it is long. */
 static enum syn_status swap_all(struct allgather *all, const struct syn_contribution *in)
 {
-    struct syn_group *group = all->group;
-    size_t workers = group->workers;
+    struct syn_post *post = &all->post;
     size_t going = in->packet_bytes <= all->short_room ? in->packet_bytes : SYN_PACKET_HEAD;
-    enum syn_status status = SYN_OK;
-    memset(all->requests, 0, 2 * workers * sizeof *all->requests);
-    for (size_t i = 1; i < workers && status == SYN_OK; i++) {
-        size_t peer = (group->rank + workers - i) % workers;
-        status = syn_group_receive(group, peer, all->packets + peer * all->short_room,
-                                   all->short_room, &all->requests[peer]);
-    }
-    for (size_t i = 1; i < workers && status == SYN_OK; i++) {
-        size_t peer = (group->rank + i) % workers;
-        status = syn_group_send(group, peer, in->packet, going, &all->requests[workers + peer]);
-    }
-    if (status != SYN_OK)
-        syn_group_abandon(group, status, syn_error_text());
-    return syn_group_wait(group, all->requests, 2 * workers);
+    enum syn_status status =
+        syn_post_begin(post, syn_everyone_rounds, 0, all->packets, all->short_room);
+    for (size_t i = 0; i < post->round.send.count && status == SYN_OK; i++)
+        status = syn_post_send(post, syn_post_peer(post, i), in->packet, going);
+    return syn_post_finish(post, status);
 }
 
 /* One worker's packet. */
@@ -147,7 +138,7 @@ static struct parcel parcel_of(const struct allgather *all, const struct syn_con
     struct parcel parcel = {
         .peer = peer,
         .bytes = is_own ? in->packet : all->packets + peer * all->short_room,
-        .here = is_own ? in->packet_bytes : all->requests[peer].count,
+        .here = is_own ? in->packet_bytes : syn_post_came(&all->post, peer),
     };
     parcel.claim = syn_packet_claims(parcel.bytes, parcel.here);
     return parcel;
@@ -274,6 +265,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 
 const struct syn_exchange_type syn_exchange_allgather = {
     .part = {"allgather", "every worker's list to every worker, then added in rank order"},
+    .rounds = syn_everyone_rounds,
     .theory = theory,
     .merged_most = merged_most,
     .dropped_most = dropped_most,

@@ -33,14 +33,6 @@ enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void
     return SYN_OK;
 }
 
-size_t syn_exchange_rounds(size_t workers)
-{
-    size_t rounds = 0;
-    while ((size_t)1 << rounds < workers)
-        rounds++;
-    return rounds;
-}
-
 void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry)
 {
     if (!out->is_nonfinite || entry < out->nonfinite_entry)

@@ -16,13 +16,9 @@
 #include "base/table.h"
 #include "codec/codec.h"
 #include "tensor/list.h"
+#include "topology/chunk.h"
+#include "topology/rounds.h"
 #include "transport/transport.h"
-
-/* A part of an array that one worker is in charge of. */
-struct syn_chunk {
-    size_t first;
-    size_t count;
-};
 
 /* Who takes back what a merge drops. */
 enum syn_putback {
@@ -81,6 +77,9 @@ struct syn_exchange_type {
     bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
     bool takes_whole;       /* a step is one bucket, whatever bucket_bytes says */
 
+    /* Its messages. The exchange walks these rounds itself, and the simulator has no others. */
+    syn_rounds *rounds;
+
     /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
 
@@ -131,9 +130,6 @@ enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void 
  * SYN_MISMATCH.
  *   what  is compared, for the complaint */
 enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, const char *what);
-
-/* log2 of that many workers, rounded up: the rounds of pairwise merging. */
-size_t syn_exchange_rounds(size_t workers);
 
 /* Note that an entry is not finite; the smallest such entry stays. */
 void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry);

@@ -7,20 +7,44 @@
 
 #include "base/memory.h"
 
-/* By the busiest worker: a list a round, whichever way workers are paired. Workers beyond the
+struct merge {
+    struct syn_exchange_setup setup;
+    syn_rounds *rounds;
+    const struct syn_contribution *in; /* of the bucket under way */
+    struct syn_outcome *out;
+    struct syn_list current; /* the group's list */
+    struct syn_list other;   /* what came */
+    struct syn_list sum;
+    struct syn_list dropped; /* by the merge under way */
+    struct syn_list
+        own[2];     /* putback owner: entries still in the lists, ours and a folded worker's */
+    uint8_t *going; /* the group's list, encoded */
+    size_t going_bytes;
+    uint8_t *coming;
+    size_t packet_room;
+};
+
+/* Bytes that the busiest worker sends: a list a round, whichever way workers are paired. Workers beyond the
  * largest power of two make one round more: their partner sends them the result. */
 double syn_merge_theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
 {
-    return (double)(syn_exchange_rounds(setup->group->workers) * packet_bytes);
+    return (double)(syn_log2_up(setup->group->workers) * packet_bytes);
 }
 
+size_t syn_merge_merged_most(const struct syn_exchange_setup *setup)
+{
+    return setup->limit;
+}
+
+/* Two lists' worth a merge, by rounding and by dropping. */
 size_t syn_merge_dropped_most(const struct syn_exchange_setup *setup)
 {
-    return 2 * setup->limit * (syn_exchange_rounds(setup->group->workers) + 2);
+    return 2 * setup->limit * (syn_log2_up(setup->group->workers) + 2);
 }
 
-void syn_merge_close(struct syn_merge *merge)
+void syn_merge_close(void *state)
 {
+    struct merge *merge = state;
     if (!merge)
         return;
     syn_list_close(&merge->current);
@@ -34,7 +58,7 @@ void syn_merge_close(struct syn_merge *merge)
     free(merge);
 }
 
-static enum syn_status allocate(struct syn_merge *merge, const struct syn_exchange_setup *setup)
+static enum syn_status allocate(struct merge *merge, const struct syn_exchange_setup *setup)
 {
     size_t limit = setup->limit;
     merge->setup = *setup;
@@ -51,7 +75,7 @@ static enum syn_status allocate(struct syn_merge *merge, const struct syn_exchan
 
 void syn_merge_vacate(void *state)
 {
-    struct syn_merge *merge = state;
+    struct merge *merge = state;
     struct syn_list *lists[] = {&merge->current, &merge->other,  &merge->sum,
                                 &merge->dropped, &merge->own[0], &merge->own[1]};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
@@ -60,21 +84,23 @@ void syn_merge_vacate(void *state)
     syn_vacate(merge->coming, 1, merge->packet_room);
 }
 
-enum syn_status syn_merge_open(const struct syn_exchange_setup *setup, struct syn_merge **merge)
+enum syn_status syn_merge_open(const struct syn_exchange_setup *setup, syn_rounds *rounds,
+                               void **state)
 {
-    struct syn_merge *made;
+    struct merge *made;
     SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    made->rounds = rounds;
     enum syn_status status = allocate(made, setup);
     if (status != SYN_OK) {
         syn_merge_close(made);
         return status;
     }
-    *merge = made;
+    *state = made;
     return SYN_OK;
 }
 
-void syn_merge_begin(struct syn_merge *merge, const struct syn_contribution *in,
-                     struct syn_outcome *out)
+/* With this worker's own contribution. */
+static void begin(struct merge *merge, const struct syn_contribution *in, struct syn_outcome *out)
 {
     merge->in = in;
     merge->out = out;
@@ -93,15 +119,8 @@ void syn_merge_begin(struct syn_merge *merge, const struct syn_contribution *in,
     }
 }
 
-static void take_back(struct syn_merge *merge, uint32_t index, float value)
-{
-    struct syn_list *bag = &merge->out->dropped;
-    bag->index[bag->count] = index;
-    bag->value[bag->count++] = value;
-}
-
 /* Move those of `own` that the merge dropped to what is taken back. Both are sorted. */
-static void take_back_share(struct syn_merge *merge, struct syn_list *own)
+static void take_back_share(struct merge *merge, struct syn_list *own)
 {
     const struct syn_list *dropped = &merge->dropped;
     size_t stay = 0;
@@ -110,7 +129,7 @@ static void take_back_share(struct syn_merge *merge, struct syn_list *own)
         while (j < dropped->count && dropped->index[j] < own->index[i])
             j++;
         if (j < dropped->count && dropped->index[j] == own->index[i]) {
-            take_back(merge, own->index[i], own->value[i]);
+            syn_list_append(&merge->out->dropped, own->index[i], own->value[i]);
         } else {
             own->index[stay] = own->index[i];
             own->value[stay++] = own->value[i];
@@ -119,19 +138,19 @@ static void take_back_share(struct syn_merge *merge, struct syn_list *own)
     own->count = stay;
 }
 
-static void account_for_dropped(struct syn_merge *merge, bool is_lowest)
+static void account_for_dropped(struct merge *merge, bool is_lowest)
 {
     if (merge->setup.putback == SYN_PUTBACK_OWNER) {
         take_back_share(merge, &merge->own[0]);
         take_back_share(merge, &merge->own[1]);
     } else if (merge->setup.putback == SYN_PUTBACK_MERGER && is_lowest) {
         for (size_t i = 0; i < merge->dropped.count; i++)
-            take_back(merge, merge->dropped.index[i], merge->dropped.value[i]);
+            syn_list_append(&merge->out->dropped, merge->dropped.index[i], merge->dropped.value[i]);
     }
 }
 
 /* current = the largest of current + other. */
-static void merge_other(struct syn_merge *merge, bool is_lowest)
+static void merge_other(struct merge *merge, bool is_lowest)
 {
     syn_list_add(&merge->sum, &merge->current, &merge->other);
     syn_list_keep_largest(&merge->sum, merge->in->about.limit, &merge->dropped);
@@ -143,7 +162,7 @@ static void merge_other(struct syn_merge *merge, bool is_lowest)
         syn_outcome_mark_nonfinite(merge->out, merge->current.index[bad]);
 }
 
-static enum syn_status decode_other(struct syn_merge *merge, size_t peer, size_t bytes)
+static enum syn_status decode_other(struct merge *merge, size_t peer, size_t bytes)
 {
     struct syn_packet_content content;
     SYN_TRY(
@@ -153,7 +172,7 @@ static enum syn_status decode_other(struct syn_merge *merge, size_t peer, size_t
     return SYN_OK;
 }
 
-enum syn_status syn_merge_send(struct syn_merge *merge, size_t peer)
+static enum syn_status send(struct merge *merge, size_t peer)
 {
     struct syn_request request = {0};
     struct syn_group *group = merge->setup.group;
@@ -161,7 +180,7 @@ enum syn_status syn_merge_send(struct syn_merge *merge, size_t peer)
     return syn_group_wait(group, &request, 1);
 }
 
-static enum syn_status receive(struct syn_merge *merge, size_t peer)
+static enum syn_status receive(struct merge *merge, size_t peer)
 {
     struct syn_request request = {0};
     struct syn_group *group = merge->setup.group;
@@ -170,39 +189,17 @@ static enum syn_status receive(struct syn_merge *merge, size_t peer)
     return decode_other(merge, peer, request.count);
 }
 
-enum syn_status syn_merge_adopt(struct syn_merge *merge, size_t peer)
-{
-    SYN_TRY(receive(merge, peer));
-    syn_list_copy(&merge->current, &merge->other);
-    return SYN_OK;
-}
-
-enum syn_status syn_merge_absorb(struct syn_merge *merge, size_t peer, bool is_lowest)
-{
-    SYN_TRY(receive(merge, peer));
-    merge_other(merge, is_lowest);
-    return SYN_OK;
-}
-
-enum syn_status syn_merge_fold(struct syn_merge *merge, size_t peer)
-{
-    SYN_TRY(receive(merge, peer));
-    syn_list_copy(&merge->own[1], &merge->other);
-    merge_other(merge, true);
-    return SYN_OK;
-}
-
-enum syn_status syn_merge_swap(struct syn_merge *merge, size_t peer, bool is_lowest)
+/* Swap lists with a peer. */
+static enum syn_status swap(struct merge *merge, size_t peer)
 {
     size_t came;
     SYN_TRY(syn_exchange_swap(merge->setup.group, peer, merge->going, merge->going_bytes, peer,
                               merge->coming, merge->packet_room, &came));
-    SYN_TRY(decode_other(merge, peer, came));
-    merge_other(merge, is_lowest);
-    return SYN_OK;
+    return decode_other(merge, peer, came);
 }
 
-void syn_merge_encode(struct syn_merge *merge, bool is_lowest)
+/* Encode the group's list again; what rounding takes is taken back by its lowest rank. */
+static void encode(struct merge *merge, bool is_lowest)
 {
     const struct syn_packet_about *about = &merge->in->about;
     const struct syn_exchange_setup *setup = &merge->setup;
@@ -217,27 +214,56 @@ void syn_merge_encode(struct syn_merge *merge, bool is_lowest)
         return;
     for (size_t i = 0; i < merge->current.count; i++)
         if (merge->sum.value[i] != merge->current.value[i])
-            take_back(merge, merge->sum.index[i], merge->sum.value[i] - merge->current.value[i]);
+            syn_list_append(&merge->out->dropped, merge->sum.index[i],
+                            merge->sum.value[i] - merge->current.value[i]);
 }
 
-/* The published rule: take back one's own entries that the result lacks. */
-static void take_back_absent(struct syn_merge *merge)
+/* A worker whose list comes without ours going sees nothing of what follows: its entries are
+ * watched for it. What comes and is not added is a result that somebody else has worked out. */
+static enum syn_status play(struct merge *merge, const struct syn_round *round)
 {
-    const struct syn_list *own = &merge->in->list;
-    const struct syn_list *result = &merge->current;
-    size_t j = 0;
-    for (size_t i = 0; i < own->count; i++) {
-        while (j < result->count && result->index[j] < own->index[i])
-            j++;
-        if (j == result->count || result->index[j] != own->index[i])
-            take_back(merge, own->index[i], own->value[i]);
+    bool sends = round->send.count > 0;
+    bool receives = round->receive.count > 0;
+    if (sends && receives)
+        SYN_TRY(swap(merge, round->receive.first));
+    else if (sends)
+        SYN_TRY(send(merge, round->send.first));
+    else
+        SYN_TRY(receive(merge, round->receive.first));
+    if (round->adds > 0) {
+        if (!sends && merge->setup.putback == SYN_PUTBACK_OWNER)
+            syn_list_copy(&merge->own[1], &merge->other);
+        merge_other(merge, round->is_lowest);
+    } else if (receives) {
+        syn_list_copy(&merge->current, &merge->other);
     }
+    if (round->is_passed_on)
+        encode(merge, round->is_lowest);
+    return SYN_OK;
 }
 
-void syn_merge_finish(struct syn_merge *merge)
+/* Deliver the outcome. */
+static void finish(struct merge *merge)
 {
     syn_list_copy(&merge->out->merged, &merge->current);
     syn_list_drop_zeros(&merge->out->merged); /* what was rounded to nothing */
+    /* The published rule: take back one's own entries that the result lacks. */
     if (merge->setup.putback == SYN_PUTBACK_PAPER)
-        take_back_absent(merge);
+        syn_list_append_absent(&merge->out->dropped, &merge->in->list, &merge->current);
+}
+
+enum syn_status syn_merge_run(void *state, const struct syn_contribution *in,
+                              struct syn_outcome *out)
+{
+    struct merge *merge = state;
+    const struct syn_group *group = merge->setup.group;
+    struct syn_members members = {.workers = group->workers};
+    struct syn_round round = {0};
+    begin(merge, in, out);
+    for (size_t n = 0; merge->rounds(members, group->rank, n, &round); n++) {
+        SYN_TRY(play(merge, &round));
+        round = (struct syn_round){0};
+    }
+    finish(merge);
+    return SYN_OK;
 }

@@ -1,7 +1,7 @@
 /* Dense all-reduce on a ring: reduce-scatter, then all-gather, 2(P-1)/P of the array each way per
  * worker, which is the least there can be. The array is cut into P chunks; chunk c travels the ring
- * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to
- * reach everybody, so that all have the bits of its owner.
+ * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to be told to
+ * everybody, so that all have the bits of its owner.
  *
  * The gradient is never copied: the first hop sends from it, and each sum is written straight to
  * the result.
@@ -25,23 +25,9 @@ struct syn_ring {
     float *rounding; /* [largest chunk] unused if exact */
 };
 
-struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number)
-{
-    number %= parts;
-    /* In 64 bits: size * number may pass 2^32 on small machines. */
-    uint64_t first = (uint64_t)size * number / parts;
-    uint64_t end = (uint64_t)size * (number + 1) / parts;
-    return (struct syn_chunk){(size_t)first, (size_t)(end - first)};
-}
-
-static struct syn_chunk chunk_of(const struct syn_ring *ring, size_t size, size_t number)
-{
-    return syn_chunk_of(size, ring->group->workers, number);
-}
-
 struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size)
 {
-    return chunk_of(ring, size, ring->group->rank + 1);
+    return syn_chunk_of(size, ring->group->workers, ring->group->rank + 1);
 }
 
 static enum syn_status allocate(struct syn_ring *ring, size_t size)
@@ -81,18 +67,43 @@ void syn_ring_close(struct syn_ring *ring)
     free(ring);
 }
 
-/* Send to the right and receive from the left, at once. */
-static enum syn_status swap(struct syn_ring *ring, const void *going, size_t going_bytes,
-                            void *coming, size_t coming_bytes)
+/* What one round moves. */
+struct hop {
+    size_t right;
+    size_t left;
+    struct syn_chunk go;
+    struct syn_chunk come;
+};
+
+/* That of round `number` of an array; false if the ring's half is over. */
+static bool find_hop(const struct syn_ring *ring, size_t size, size_t number, bool is_collecting,
+                     struct hop *hop)
 {
-    struct syn_group *group = ring->group;
-    size_t right = (group->rank + 1) % group->workers;
-    size_t left = (group->rank + group->workers - 1) % group->workers;
+    size_t rank = ring->group->rank;
+    size_t workers = ring->group->workers;
+    size_t part = syn_ring_part(workers, rank, number);
+    struct syn_round round = {0};
+    if (!syn_ring_rounds((struct syn_members){.workers = workers}, rank, number, &round) ||
+        round.is_collecting != is_collecting)
+        return false;
+    *hop = (struct hop){.right = round.send.first,
+                        .left = round.receive.first,
+                        .go = syn_chunk_of(size, workers, part),
+                        .come = syn_chunk_of(size, workers, part + workers - 1)};
+    return true;
+}
+
+/* Send to the right and receive from the left, at once. */
+static enum syn_status swap(struct syn_ring *ring, const struct hop *hop, const void *going,
+                            void *coming)
+{
+    size_t expected = ring->values->measure(hop->come.count);
     size_t came;
-    SYN_TRY(syn_exchange_swap(group, right, going, going_bytes, left, coming, coming_bytes, &came));
-    if (came != coming_bytes)
-        return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes of a chunk; expected %zu", left,
-                        came, coming_bytes);
+    SYN_TRY(syn_exchange_swap(ring->group, hop->right, going, ring->values->measure(hop->go.count),
+                              hop->left, coming, expected, &came));
+    if (came != expected)
+        return syn_fail(SYN_FORMAT, "worker %zu sent %zu bytes of a chunk; expected %zu", hop->left,
+                        came, expected);
     return SYN_OK;
 }
 
@@ -111,54 +122,44 @@ static void decode_chunk(const struct syn_ring *ring, const void *bytes, size_t 
     ring->values->decode(ring->kernels, bytes, count, 0, x);
 }
 
-/* Step s: pass on the sum of chunk rank - s, add what comes of chunk rank - s - 1. */
 enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *out, float *dropped,
                                 size_t size)
 {
-    size_t rank = ring->group->rank;
-    size_t workers = ring->group->workers;
-    for (size_t s = 0; s + 1 < workers; s++) {
-        struct syn_chunk go = chunk_of(ring, size, rank + workers - s);
-        struct syn_chunk come = chunk_of(ring, size, rank + 2 * workers - s - 1);
-        const float *sum = (s == 0 ? in : out) + go.first;
-        float *result = out + come.first;
+    struct hop hop;
+    for (size_t number = 0; find_hop(ring, size, number, false, &hop); number++) {
+        const float *sum = (number == 0 ? in : out) + hop.go.first;
+        float *result = out + hop.come.first;
+        const float *own = in + hop.come.first;
         if (ring->values->is_exact) {
-            SYN_TRY(swap(ring, sum, go.count * sizeof(float), ring->coming,
-                         come.count * sizeof(float)));
-            ring->kernels->add(result, ring->coming, in + come.first, come.count);
+            SYN_TRY(swap(ring, &hop, sum, ring->coming));
+            ring->kernels->add(result, ring->coming, own, hop.come.count);
         } else {
-            round_chunk(ring, sum, go.count, dropped + go.first);
-            SYN_TRY(swap(ring, ring->going, ring->values->measure(go.count), ring->coming,
-                         ring->values->measure(come.count)));
-            decode_chunk(ring, ring->coming, come.count, ring->rounding);
-            ring->kernels->add(result, ring->rounding, in + come.first, come.count);
+            round_chunk(ring, sum, hop.go.count, dropped + hop.go.first);
+            SYN_TRY(swap(ring, &hop, ring->going, ring->coming));
+            decode_chunk(ring, ring->coming, hop.come.count, ring->rounding);
+            ring->kernels->add(result, ring->rounding, own, hop.come.count);
         }
     }
-    if (workers == 1)
+    if (ring->group->workers == 1)
         memcpy(out, in, size * sizeof *out);
     return SYN_OK;
 }
 
-/* Step s: send chunk rank + 1 - s, receive chunk rank - s. */
 enum syn_status syn_ring_allgather(struct syn_ring *ring, float *data, float *dropped, size_t size)
 {
-    size_t rank = ring->group->rank;
-    size_t workers = ring->group->workers;
     struct syn_chunk own = syn_ring_own(ring, size);
+    size_t begin = ring->group->workers - 1; /* the sums' rounds come before */
+    struct hop hop;
     if (!ring->values->is_exact) {
         round_chunk(ring, data + own.first, own.count, dropped + own.first);
         memcpy(data + own.first, ring->rounding, own.count * sizeof *data);
     }
-    for (size_t s = 0; s + 1 < workers; s++) {
-        struct syn_chunk go = chunk_of(ring, size, rank + workers + 1 - s);
-        struct syn_chunk come = chunk_of(ring, size, rank + workers - s);
+    for (size_t number = begin; find_hop(ring, size, number, true, &hop); number++) {
         if (ring->values->is_exact) {
-            SYN_TRY(swap(ring, data + go.first, go.count * sizeof(float), data + come.first,
-                         come.count * sizeof(float)));
+            SYN_TRY(swap(ring, &hop, data + hop.go.first, data + hop.come.first));
         } else {
-            SYN_TRY(swap(ring, ring->going, ring->values->measure(go.count), ring->coming,
-                         ring->values->measure(come.count)));
-            decode_chunk(ring, ring->coming, come.count, data + come.first);
+            SYN_TRY(swap(ring, &hop, ring->going, ring->coming));
+            decode_chunk(ring, ring->coming, hop.come.count, data + hop.come.first);
             void *received = ring->coming; /* travels on as it came */
             ring->coming = ring->going;
             ring->going = received;
@@ -226,6 +227,7 @@ static void close_state(void *state)
 const struct syn_exchange_type syn_exchange_ring = {
     .part = {"ring", "dense all-reduce: reduce-scatter and all-gather around a ring"},
     .is_dense = true,
+    .rounds = syn_ring_rounds,
     .theory = theory,
     .open = open_state,
     .run = run,

@@ -6,10 +6,6 @@
 
 struct syn_ring;
 
-/* Part number `number`, modulo `parts`, of an array of size entries that is cut evenly. Worker r is
- * in charge of chunk r + 1. */
-struct syn_chunk syn_chunk_of(size_t size, size_t parts, size_t number);
-
 /* A ring for arrays of at most size floats.
  *   values  the form that they travel in; none with needs_scale */
 enum syn_status syn_ring_open(struct syn_group *group, size_t size,

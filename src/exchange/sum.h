@@ -3,14 +3,13 @@
 #ifndef SYN_EXCHANGE_SUM_H
 #define SYN_EXCHANGE_SUM_H
 
-#include "tensor/list.h"
+#include "exchange/scatter.h"
 
 #define SYN_SUM_WINDOW ((size_t)1 << 14)
 
 struct syn_sum {
-    size_t *next;      /* [lists] the first entry of each that was not added yet */
-    float *window;     /* [SYN_SUM_WINDOW] zeros between calls */
-    uint64_t *touched; /* [SYN_SUM_WINDOW / 64] a bit for each entry of the window */
+    size_t *next; /* [lists] the first entry of each that was not added yet */
+    struct syn_scatter window;
 };
 
 /* Take the memory for adding up to that many lists. All zero before; release it also after a

@@ -4,16 +4,6 @@
  * has got as far as waiting for it; a balance for each pair of members keeps count. */
 #include "simulate/member.h"
 
-static size_t peer_number(const struct syn_scene *scene, struct syn_peers peers, size_t i)
-{
-    size_t workers = scene->cluster->workers;
-    bool are_workers = peers.first < workers;
-    size_t peer = peers.first + i;
-    if (peer >= (are_workers ? workers : scene->count))
-        peer -= are_workers ? workers : scene->cluster->servers;
-    return peer;
-}
-
 /* Message number i of the round, if there is one. */
 static void send(struct syn_scene *scene, size_t number, size_t i, double now_ms)
 {
@@ -21,9 +11,12 @@ static void send(struct syn_scene *scene, size_t number, size_t i, double now_ms
     const struct syn_round *round = &member->round;
     if (i >= round->send.count)
         return;
-    size_t to = peer_number(scene, round->send, i);
-    member->bytes_out += round->bytes;
-    syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, round->bytes);
+    size_t to = syn_peer_at(scene->group, round->send, i);
+    double bytes = syn_round_bytes(&scene->pattern, scene->group, scene->traffic, round);
+    member->bytes_out += bytes;
+    if (scene->watch.sent)
+        scene->watch.sent(scene->watch.context, number, to, bytes);
+    syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, bytes);
 }
 
 /* Once everything of the round has left and come. */
@@ -32,29 +25,32 @@ static void finish_round(struct syn_scene *scene, size_t number, double now_ms)
     const struct syn_member *member = &scene->members[number];
     if (member->missing > 0 || member->left < member->round.send.count)
         return;
-    syn_events_add(&scene->events, (struct syn_event){.ms = now_ms + member->round.work_ms,
+    double work_ms = syn_round_work_ms(scene->traffic, &member->round);
+    syn_events_add(&scene->events, (struct syn_event){.ms = now_ms + work_ms,
                                                       .kind = SYN_EVENT_ROUND_DONE,
                                                       .to = (uint32_t)number});
+}
+
+/* The next round of a member, if there is one in this exchange. */
+static bool find_round(const struct syn_scene *scene, size_t number, struct syn_round *round)
+{
+    const struct syn_member *member = &scene->members[number];
+    uint64_t every = scene->traffic->pull_every;
+    bool collects = member->exchanges % every == every - 1;
+    *round = (struct syn_round){.parts = 1};
+    return scene->pattern.rounds(scene->group, number, member->round_number, round) &&
+           (collects || !round->is_collecting);
 }
 
 static bool begin_round(struct syn_scene *scene, size_t number, double now_ms)
 {
     struct syn_member *member = &scene->members[number];
-    const struct syn_traffic *traffic = scene->traffic;
-    bool pulls = member->exchanges % traffic->pull_every == traffic->pull_every - 1;
-    struct syn_talk talk = {.workers = scene->cluster->workers,
-                            .servers = scene->cluster->servers,
-                            .pulls = pulls,
-                            .bytes = traffic->bytes,
-                            .pull_bytes = traffic->pull_bytes,
-                            .merge_ms = traffic->merge_ms};
-    member->round = (struct syn_round){.bytes = 0};
-    if (!scene->pattern->round(&talk, number, member->round_number, &member->round))
+    if (!find_round(scene, number, &member->round))
         return false;
     member->missing = 0;
     member->left = 0;
     for (size_t i = 0; i < member->round.receive.count; i++) {
-        size_t from = peer_number(scene, member->round.receive, i);
+        size_t from = syn_peer_at(scene->group, member->round.receive, i);
         member->missing += --scene->balance[number * scene->count + from] < 0;
     }
     size_t first = member->round.sends_at_once ? member->round.send.count : 1;

@@ -23,11 +23,19 @@ struct syn_member {
     bool is_waiting; /* the worker wants the exchange under way to end */
 };
 
+/* (optional) Somebody who wants to know of every message, when it begins to leave. */
+struct syn_watch {
+    void (*sent)(void *context, size_t from, size_t to, double bytes);
+    void *context;
+};
+
 /* A simulation under way. */
 struct syn_scene {
     const struct syn_cluster *cluster;
     const struct syn_traffic *traffic;
-    const struct syn_pattern_type *pattern;
+    struct syn_pattern pattern;
+    struct syn_members group;
+    struct syn_watch watch;
     struct syn_events events;
     struct syn_network network;
     size_t count;               /* members: workers, then servers */
@@ -35,6 +43,11 @@ struct syn_scene {
     int16_t *balance;           /* [count][count] messages that came from a peer before they were
                                  * waited for; -1: one is waited for */
 };
+
+/* As syn_simulate(), with somebody who watches. */
+enum syn_status syn_simulate_watched(const struct syn_cluster *cluster,
+                                     const struct syn_traffic *traffic, struct syn_watch watch,
+                                     struct syn_simulation *result);
 
 /* Begin the member's next exchange. */
 void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms);

@@ -1,14 +1,32 @@
-/* The table of patterns. */
+/* Patterns by name, and what their messages weigh. */
 #include "simulate/pattern.h"
 
-#define SYN_PART(name) extern const struct syn_pattern_type syn_pattern_##name;
-#include "simulate/patterns.def"
-#undef SYN_PART
+#include <math.h>
+#include <string.h>
 
-static const struct syn_pattern_type *const rows[] = {
-#define SYN_PART(name) &syn_pattern_##name,
-#include "simulate/patterns.def"
-#undef SYN_PART
-};
+#include "exchange/exchange.h"
 
-SYN_TABLE(pattern, struct syn_pattern_type)
+bool syn_pattern_find(const char *name, struct syn_pattern *pattern)
+{
+    const struct syn_exchange_type *exchange = syn_exchange_find(name);
+    bool has_servers = !exchange && strcmp(name, SYN_PATTERN_SERVERS) == 0;
+    if (!exchange && !has_servers)
+        return false;
+    pattern->rounds = exchange ? exchange->rounds : syn_servers_rounds;
+    pattern->has_servers = has_servers;
+    return true;
+}
+
+/* More than all contributions cannot come out of an exchange; servers answer with weights. */
+double syn_round_bytes(const struct syn_pattern *pattern, struct syn_members members,
+                       const struct syn_traffic *traffic, const struct syn_round *round)
+{
+    double all = (double)members.workers * traffic->bytes;
+    double result = pattern->has_servers ? traffic->pull_bytes : fmin(traffic->pull_bytes, all);
+    return (round->is_result ? result : traffic->bytes) / (double)round->parts;
+}
+
+double syn_round_work_ms(const struct syn_traffic *traffic, const struct syn_round *round)
+{
+    return traffic->merge_ms * (double)round->adds / (double)round->parts;
+}

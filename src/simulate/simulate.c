@@ -42,10 +42,11 @@ static enum syn_status check_cluster(const struct syn_cluster *cluster)
     return SYN_OK;
 }
 
-static enum syn_status check(const struct syn_cluster *cluster, const struct syn_traffic *traffic)
+static enum syn_status check(const struct syn_cluster *cluster, const struct syn_traffic *traffic,
+                             struct syn_pattern *pattern)
 {
     SYN_TRY(check_cluster(cluster));
-    if (!syn_pattern_find(traffic->pattern))
+    if (!syn_pattern_find(traffic->pattern, pattern))
         return syn_fail(SYN_INVALID, "no pattern \"%.64s\" to simulate", traffic->pattern);
     if (!is_length(traffic->bytes) || !is_length(traffic->pull_bytes) ||
         !is_length(traffic->select_ms) || !is_length(traffic->merge_ms))
@@ -55,10 +56,9 @@ static enum syn_status check(const struct syn_cluster *cluster, const struct syn
     if (traffic->pull_every < 1 || traffic->pull_every > MOST_STEPS)
         return syn_fail(SYN_INVALID, "a pull every %llu steps; expected 1 to %d",
                         (unsigned long long)traffic->pull_every, MOST_STEPS);
-    bool wants_servers = strcmp(traffic->pattern, "servers") == 0;
-    if (wants_servers && cluster->servers == 0)
-        return syn_fail(SYN_INVALID, "the pattern servers needs at least one server");
-    if (traffic->timing == SYN_TIMING_ASYNC && !wants_servers)
+    if (pattern->has_servers && cluster->servers == 0)
+        return syn_fail(SYN_INVALID, "the pattern %s needs at least one server", traffic->pattern);
+    if (traffic->timing == SYN_TIMING_ASYNC && !pattern->has_servers)
         return syn_fail(SYN_INVALID, "asynchronous workers need servers");
     return SYN_OK;
 }
@@ -198,7 +198,7 @@ static enum syn_status open_scene(struct syn_scene *scene)
 {
     const struct syn_cluster *cluster = scene->cluster;
     size_t count = cluster->workers + cluster->servers;
-    scene->pattern = syn_pattern_find(scene->traffic->pattern);
+    scene->group = (struct syn_members){cluster->workers, cluster->servers};
     scene->count = count;
     scene->network = (struct syn_network){.events = &scene->events,
                                           .latency_ms = cluster->latency_ms,
@@ -214,8 +214,7 @@ static enum syn_status open_scene(struct syn_scene *scene)
     for (size_t i = 0; i < cluster->workers; i++)
         compute(scene, i, 0);
     bool is_sync = scene->traffic->timing != SYN_TIMING_ASYNC;
-    bool are_servers_used = strcmp(scene->traffic->pattern, "servers") == 0;
-    for (size_t i = cluster->workers; i < count && are_servers_used && is_sync; i++)
+    for (size_t i = cluster->workers; i < count && scene->pattern.has_servers && is_sync; i++)
         syn_member_begin(scene, i, 0);
     return SYN_OK;
 }
@@ -271,11 +270,12 @@ static uint64_t round_up(uint64_t count, uint64_t to)
     return (count + to - 1) / to * to;
 }
 
-enum syn_status syn_simulate(const struct syn_cluster *cluster, const struct syn_traffic *traffic,
-                             struct syn_simulation *result)
+enum syn_status syn_simulate_watched(const struct syn_cluster *cluster,
+                                     const struct syn_traffic *traffic, struct syn_watch watch,
+                                     struct syn_simulation *result)
 {
-    SYN_TRY(check(cluster, traffic));
-    struct syn_scene scene = {.cluster = cluster, .traffic = traffic};
+    struct syn_scene scene = {.cluster = cluster, .traffic = traffic, .watch = watch};
+    SYN_TRY(check(cluster, traffic, &scene.pattern));
     uint64_t every = traffic->pull_every;
     uint64_t measured = round_up(cluster->steps ? cluster->steps : usual_steps(cluster), every);
     uint64_t made = 0;
@@ -301,4 +301,10 @@ enum syn_status syn_simulate(const struct syn_cluster *cluster, const struct syn
         status = syn_fail(SYN_MEMORY, "no memory for the events of %zu workers", cluster->workers);
     close_scene(&scene);
     return status;
+}
+
+enum syn_status syn_simulate(const struct syn_cluster *cluster, const struct syn_traffic *traffic,
+                             struct syn_simulation *result)
+{
+    return syn_simulate_watched(cluster, traffic, (struct syn_watch){NULL, NULL}, result);
 }

@@ -9,6 +9,7 @@
 #include "exchange/exchange.h"
 #include "schedule/schedule.h"
 #include "select/select.h"
+#include "simulate/pattern.h"
 #include "worker/options.h"
 
 #define SELECT_NS 0.6  /* a parameter */
@@ -78,7 +79,7 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
         return syn_fail(SYN_INVALID, "exchange %s merges lists between workers, not on servers",
                         reducer->exchange);
     struct syn_traffic made = {
-        .pattern = servers ? "servers" : reducer->exchange,
+        .pattern = servers ? SYN_PATTERN_SERVERS : reducer->exchange,
         .timing = is_async     ? SYN_TIMING_ASYNC
                   : is_delayed ? SYN_TIMING_DELAYED
                                : SYN_TIMING_SYNC,

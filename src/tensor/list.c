@@ -44,6 +44,18 @@ void syn_list_copy(struct syn_list *to, const struct syn_list *from)
     to->count = from->count;
 }
 
+void syn_list_append_absent(struct syn_list *list, const struct syn_list *own,
+                            const struct syn_list *other)
+{
+    size_t j = 0;
+    for (size_t i = 0; i < own->count; i++) {
+        while (j < other->count && other->index[j] < own->index[i])
+            j++;
+        if (j == other->count || other->index[j] != own->index[i])
+            syn_list_append(list, own->index[i], own->value[i]);
+    }
+}
+
 void syn_list_drop_zeros(struct syn_list *list)
 {
     size_t stay = 0;

@@ -26,6 +26,17 @@ void syn_list_vacate(struct syn_list *list);
 /* to = from; to has the room. */
 void syn_list_copy(struct syn_list *to, const struct syn_list *from);
 
+/* One entry more, for which there is room. */
+static inline void syn_list_append(struct syn_list *list, uint32_t index, float value)
+{
+    list->index[list->count] = index;
+    list->value[list->count++] = value;
+}
+
+/* Append those entries of own whose index the other list lacks. */
+void syn_list_append_absent(struct syn_list *list, const struct syn_list *own,
+                            const struct syn_list *other);
+
 /* Leave out entries whose value is zero. */
 void syn_list_drop_zeros(struct syn_list *list);
 

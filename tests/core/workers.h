@@ -6,7 +6,7 @@
 
 #include <syncopate/group.h>
 
-#define WORKERS_MOST 16
+#define WORKERS_MOST 17
 
 /* What worker `rank` does. Must not use cmocka's assertions, which may only fail on the main
  * thread; what it finds it leaves in context. */

@@ -5,8 +5,8 @@
  * the next. Equal runs of a model's layers would burden owners very unequally, and borders that
  * follow the load must be agreed on again and again; this is even for any model, and needs no
  * agreement. An owner's entries have numbers of their own, 0, 1, 2, ..., in the same order. */
-#ifndef SYN_EXCHANGE_OWNERS_H
-#define SYN_EXCHANGE_OWNERS_H
+#ifndef SYN_TOPOLOGY_OWNERS_H
+#define SYN_TOPOLOGY_OWNERS_H
 
 #include <assert.h>
 #include <stddef.h>

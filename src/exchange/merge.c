@@ -24,8 +24,9 @@ struct merge {
     size_t packet_room;
 };
 
-/* Bytes that the busiest worker sends: a list a round, whichever way workers are paired. Workers beyond the
- * largest power of two make one round more: their partner sends them the result. */
+/* Bytes that the busiest worker sends: a list a round, whichever way workers are paired.
+ * Workers beyond the largest power of two make one round more: their partner sends them the
+ * result. */
 double syn_merge_theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
 {
     return (double)(syn_log2_up(setup->group->workers) * packet_bytes);

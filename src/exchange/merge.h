@@ -1,6 +1,6 @@
 /* The merging of gTop-k, whoever talks to whom: in each round a worker sends the list of its group
- * so far, or adds another group's list to it and keeps the largest entries; what that drops is taken
- * back by the rule of the putback. */
+ * so far, or adds another group's list to it and keeps the largest entries; what that drops is
+ * taken back by the rule of the putback. */
 #ifndef SYN_EXCHANGE_MERGE_H
 #define SYN_EXCHANGE_MERGE_H
 

@@ -1,5 +1,5 @@
-/* The inside of the exchange "split": the pieces of lists that go to their owners, and the sums that
- * come back from them. */
+/* The inside of the exchange "split": the pieces of lists that go to their owners, and the sums
+ * that come back from them. */
 #ifndef SYN_EXCHANGE_SPLIT_H
 #define SYN_EXCHANGE_SPLIT_H
 
@@ -52,8 +52,8 @@ enum syn_status syn_split_decode(const struct syn_split *split, const struct syn
 enum syn_status syn_split_reduce(struct syn_split *split, const struct syn_contribution *in,
                                  struct syn_outcome *out);
 
-/* Keep the largest sums, send them to all, and collect the others'; put them together, and take back
- * what of this worker's list is not among them. */
+/* Keep the largest sums, send them to all, and collect the others'; put them together, and take
+ * back what of this worker's list is not among them. */
 enum syn_status syn_split_collect(struct syn_split *split, const struct syn_contribution *in,
                                   struct syn_outcome *out);
 

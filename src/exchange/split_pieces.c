@@ -1,5 +1,5 @@
-/* The first message of a split: to every owner its piece of each list, which it adds up in the order
- * of the ranks. */
+/* The first message of a split: to every owner its piece of each list, which it adds up in the
+ * order of the ranks. */
 #include "exchange/split.h"
 
 static size_t smaller(size_t a, size_t b)

@@ -1,5 +1,5 @@
-/* The second message of a split: every owner's largest sums to everybody, and what each worker takes
- * back because they are not among them. */
+/* The second message of a split: every owner's largest sums to everybody, and what each worker
+ * takes back because they are not among them. */
 #include "exchange/split.h"
 
 /* Keep the largest sums, and say what they are. Returns the bytes of this owner's packet. */

@@ -1,5 +1,5 @@
-/* A binomial tree with worker 0 at its top: a worker receives from those below it, the nearest first,
- * sends up, receives the result and sends it to those below, the farthest first. */
+/* A binomial tree with worker 0 at its top: a worker receives from those below it, the nearest
+ * first, sends up, receives the result and sends it to those below, the farthest first. */
 #include "topology/rounds.h"
 
 /* The bit at which a worker sends up: its lowest set bit; for worker 0 one that is not below P. */

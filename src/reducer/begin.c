@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "reducer/inside.h"
 #include "reducer/intake.h"
+#include "reducer/lag.h"
 
 /* On the communication thread. */
 static enum syn_status exchange_parcel(struct syn_work *work)
@@ -33,16 +34,6 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct pa
     parcel->in.dense = to_sent.after.unsent;
 }
 
-static uint32_t first_bad_entry(const struct syn_intake *intake)
-{
-    size_t bad = syn_intake_first_bad(intake);
-    if (bad == intake->size) /* finite gradients may add up to what is not */
-        bad = syn_first_not_finite(intake->after.unsent, intake->size);
-    if (bad == intake->size && intake->after.velocity)
-        bad = syn_first_not_finite(intake->after.velocity, intake->size);
-    return (uint32_t)bad;
-}
-
 static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
                         const struct bucket *bucket, const struct syn_intake *intake)
 {
@@ -58,7 +49,7 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct p
     in->is_nonfinite = largest >= SYN_INFINITY_BITS;
     parcel->threshold = select->threshold(bucket->select);
     if (in->is_nonfinite) {
-        in->nonfinite_entry = first_bad_entry(intake);
+        in->nonfinite_entry = (uint32_t)syn_intake_first_bad(intake);
         in->packet_bytes = syn_packet_nonfinite(&in->about, in->nonfinite_entry, parcel->packet);
         return;
     }
@@ -69,14 +60,15 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct p
                                              in->scale, &in->list, parcel->packet);
         slot->encode_ns += syn_clock_ns() - began;
     }
-    reducer->residual_type->keep(&intake->after, &in->list);
+    if (!intake->lags)
+        reducer->residual_type->keep(&intake->after, &in->list);
 }
 
 /* Take a bucket in and send it on its way. */
 static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t number)
 {
     int64_t began = syn_clock_ns();
-    const struct bucket *bucket = &reducer->buckets[number];
+    struct bucket *bucket = &reducer->buckets[number];
     struct parcel *parcel = &slot->parcels[number];
     size_t next = (slot->before + 1) % (reducer->options.depth + 1);
     struct syn_intake intake = {
@@ -91,7 +83,10 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .size = bucket->size,
         .momentum = (float)reducer->options.residual_momentum,
         .scale = slot->step.scale,
+        .lags = reducer->may_lag,
+        .sent = bucket->lags ? &parcel->in.list : NULL,
     };
+    bucket->lags = reducer->may_lag;
     parcel->in.about = (struct syn_packet_about){
         .sequence = (uint32_t)(reducer->begun - 1),
         .bucket = (uint32_t)number,
@@ -175,6 +170,7 @@ static void follow_density(struct syn_reducer *reducer, double density)
 {
     bool is_idle = reducer->begun == reducer->waited;
     if (is_idle && density < reducer->used / 2 && !reducer->select_type->is_dense) {
+        syn_reducer_settle(reducer); /* it reads what is vacated */
         vacate(reducer);
         reducer->used = 0;
     }

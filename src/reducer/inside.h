@@ -19,6 +19,7 @@ struct bucket {
     size_t size;
     size_t tensor_count;
     void *select; /* its state, NULL if dense */
+    bool lags;    /* its part of the residual lacks the last step (lag.h) */
 };
 
 /* One bucket of one step on its way. */
@@ -72,6 +73,7 @@ struct syn_reducer {
 
     struct syn_residual *residuals; /* [depth + 1] a ring; `newest` is the state to go on from */
     size_t newest;
+    bool may_lag;       /* both residuals' unsent are one array (lag.h) */
     struct slot *slots; /* [depth] a ring over ticket numbers */
     uint64_t begun;     /* steps begun so far; ticket numbers are below it */
     uint64_t waited;    /* steps delivered or dropped so far */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "exchange/exchange.h"
+#include "reducer/lag.h"
 
 /* Buckets from this size on are written past the caches. */
 #define LARGE ((size_t)1 << 18)
@@ -59,8 +60,12 @@ static uint32_t take_block(const struct pass *pass, size_t lane, size_t first, s
     if (!select->is_dense)
         scan = select->begin_scan(intake->select, lane);
     scan.first = (uint32_t)first;
+    if (intake->sent)
+        syn_lag_settle(intake->residual_type, &intake->before, intake->sent, first, count);
     struct syn_residual before = syn_residual_from(&intake->before, first);
     struct syn_residual after = syn_residual_from(&intake->after, first);
+    if (intake->lags)
+        after.unsent = NULL;
     intake->residual_type->add(pass->kernels, &before, &after, gradient, intake->momentum,
                                intake->scale, count, intake->size >= LARGE, &scan);
     if (!select->is_dense)
@@ -99,20 +104,35 @@ uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, 
     if (intake->select_type->is_dense)
         return largest;
     picked->count = 0;
+    struct syn_sums sums = syn_intake_sums(intake);
     if (largest < SYN_INFINITY_BITS)
-        intake->select_type->finish(intake->select, intake->after.unsent, picked);
+        intake->select_type->finish(intake->select, &sums, picked);
     return largest;
+}
+
+struct syn_sums syn_intake_sums(const struct syn_intake *intake)
+{
+    return intake->lags ? (struct syn_sums){intake->before.unsent, intake->after.velocity}
+                        : (struct syn_sums){intake->after.unsent, NULL};
 }
 
 size_t syn_intake_first_bad(const struct syn_intake *intake)
 {
     float room[SYN_BLOCK];
-    for (size_t first = 0; first < intake->size; first += SYN_BLOCK) {
-        size_t left = intake->size - first;
-        size_t count = left < SYN_BLOCK ? left : SYN_BLOCK;
-        size_t bad = syn_first_not_finite(fetch(intake, first, count, room), count);
-        if (bad < count)
-            return first + bad;
-    }
+    struct syn_sums sums = syn_intake_sums(intake);
+    struct syn_sums velocity = {intake->after.velocity, NULL};
+    for (int kind = 0; kind < 3; kind++) /* finite gradients may add up to what is not */
+        for (size_t first = 0; first < intake->size; first += SYN_BLOCK) {
+            size_t left = intake->size - first;
+            size_t count = left < SYN_BLOCK ? left : SYN_BLOCK;
+            if (kind == 2 && !velocity.kept)
+                break;
+            const float *block = kind == 0   ? fetch(intake, first, count, room)
+                                 : kind == 1 ? syn_sums_block(&sums, first, count, room)
+                                             : syn_sums_block(&velocity, first, count, room);
+            size_t bad = syn_first_not_finite(block, count);
+            if (bad < count)
+                return first + bad;
+        }
     return intake->size;
 }

@@ -20,7 +20,12 @@ struct syn_intake {
     size_t size;
     float momentum;
     float scale;
+    bool lags; /* before.unsent is updated in place, and the new sums are not written (lag.c) */
+    const struct syn_list *sent; /* lagging: what the step before sent; NULL: it is settled */
 };
+
+/* The sums of the pass. */
+struct syn_sums syn_intake_sums(const struct syn_intake *intake);
 
 /* Write `after`, and, unless the selection is dense, the picks.
  *   picked  room for limit; unused if dense
@@ -29,7 +34,8 @@ struct syn_intake {
 uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, size_t limit,
                         double density, struct syn_list *picked);
 
-/* The first entry of the gradient that is not finite, or size. */
+/* The first entry whose gradient, or if there is none whose sum or velocity, is not finite; or
+ * size. */
 size_t syn_intake_first_bad(const struct syn_intake *intake);
 
 #endif

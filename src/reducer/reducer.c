@@ -245,7 +245,8 @@ void syn_reducer_close(struct syn_reducer *reducer)
     for (size_t i = 0; reducer->slots && i < reducer->options.depth; i++)
         close_slot(reducer, &reducer->slots[i]);
     for (size_t i = 0; reducer->residuals && i <= reducer->options.depth; i++) {
-        free(reducer->residuals[i].unsent);
+        if (i == 0 || !reducer->may_lag)
+            free(reducer->residuals[i].unsent);
         free(reducer->residuals[i].velocity);
     }
     for (size_t i = 0; reducer->buckets && i < reducer->bucket_count; i++)

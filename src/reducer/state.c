@@ -138,6 +138,7 @@ enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes,
     reducer->can_drop = false;
     for (size_t i = 0; i < reducer->bucket_count; i++, at += sizeof(float)) {
         float remembered;
+        reducer->buckets[i].lags = false;
         memcpy(&remembered, at, sizeof remembered);
         if (reducer->select_type->restore)
             reducer->select_type->restore(reducer->buckets[i].select, remembered);

@@ -20,6 +20,8 @@ static enum syn_status wait_for_parcels(struct syn_reducer *reducer, struct slot
 static void undo(struct syn_reducer *reducer, const struct slot *slot)
 {
     reducer->newest = slot->before;
+    for (size_t i = 0; i < reducer->bucket_count; i++)
+        reducer->buckets[i].lags = false; /* what it was to add is forgotten */
     for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
         reducer->select_type->restore(reducer->buckets[i].select, slot->parcels[i].remembered);
 }

@@ -17,6 +17,22 @@
 /* Most floats in one block. */
 #define SYN_BLOCK 4096
 
+/* The sums of a pass, for who must look at them again: kept + moved. */
+struct syn_sums {
+    const float *kept;  /* [size] */
+    const float *moved; /* [size], or NULL: nothing */
+};
+
+/* Those from entry `at` on, where they lie or in `room`. */
+static inline const float *syn_sums_block(const struct syn_sums *sums, size_t at, size_t count,
+                                          float room[SYN_BLOCK])
+{
+    if (!sums->moved)
+        return sums->kept + at;
+    syn_kernels()->add(room, sums->kept + at, sums->moved + at, count);
+    return room;
+}
+
 struct syn_select_type {
     struct syn_part part;
 
@@ -42,9 +58,10 @@ struct syn_select_type {
     void (*collect)(void *state, size_t lane, const struct syn_scan *scan);
 
     /* Deliver the picks.
-     *   sums    [size], all of them, as they were computed
+     *   sums    all of them, as they were computed; moved only if takes_sums_in_parts
      *   picked  room for limit */
-    void (*finish)(void *state, const float *sums, struct syn_list *picked);
+    void (*finish)(void *state, const struct syn_sums *sums, struct syn_list *picked);
+    bool takes_sums_in_parts;
 
     /* A magnitude that every pick of the last pass reaches; above 0 if there was any. */
     float (*threshold)(const void *state);

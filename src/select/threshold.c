@@ -199,12 +199,12 @@ static float keep_target(struct threshold *threshold, const float *sums, struct 
     return tau;
 }
 
-static void finish(void *state, const float *sums, struct syn_list *picked)
+static void finish(void *state, const struct syn_sums *sums, struct syn_list *picked)
 {
     struct threshold *threshold = state;
     gather(threshold, picked);
     if (threshold->is_steered)
-        threshold->tau = keep_target(threshold, sums, picked);
+        threshold->tau = keep_target(threshold, sums->kept, picked);
     float density = threshold->size ? (float)picked->count / (float)threshold->size : 0;
     threshold->last_tau = threshold->tau;
     float tau = threshold->next(threshold, density);

@@ -120,14 +120,16 @@ static void collect(void *state, size_t lane_number, const struct syn_scan *scan
 }
 
 /* All over again with one lane and no guess. */
-static void search_again(struct topk *topk, const float *sums)
+static void search_again(struct topk *topk, const struct syn_sums *sums)
 {
+    float room[SYN_BLOCK];
     restart(topk, 0);
     for (size_t at = 0; at < topk->size; at += SYN_BLOCK) {
         size_t left = topk->size - at;
+        size_t count = left < SYN_BLOCK ? left : SYN_BLOCK;
         struct syn_scan scan = begin_scan(topk, 0);
         scan.first = (uint32_t)at;
-        topk->kernels->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &scan);
+        topk->kernels->scan(syn_sums_block(sums, at, count, room), count, &scan);
         collect(topk, 0, &scan);
     }
 }
@@ -163,7 +165,7 @@ static uint32_t smallest(const struct syn_list *list)
     return list->count ? least : 0;
 }
 
-static void finish(void *state, const float *sums, struct syn_list *picked)
+static void finish(void *state, const struct syn_sums *sums, struct syn_list *picked)
 {
     struct topk *topk = state;
     size_t found = found_in_all(topk);
@@ -195,6 +197,7 @@ const struct syn_select_type syn_select_topk = {
     .begin_scan = begin_scan,
     .collect = collect,
     .finish = finish,
+    .takes_sums_in_parts = true,
     .threshold = threshold,
     .vacate = vacate,
     .close = close_state,

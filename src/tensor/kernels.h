@@ -56,7 +56,8 @@ struct syn_kernels {
 
     /*     velocity_out[i] = momentum * velocity[i] + scale * gradient[i]
      *     sum[i] = kept[i] + velocity_out[i]
-     * The scan is of the sums; its largest magnitude is that of both. */
+     * The scan is of the sums; its largest magnitude is that of both.
+     *   sum  NULL: the sums are only looked at */
     void (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
                                 const float *velocity, const float *gradient, float momentum,
                                 float scale, size_t count, bool past_caches, struct syn_scan *scan);

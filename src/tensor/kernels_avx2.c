@@ -143,7 +143,7 @@ VECTOR static void accumulate(float *sum, const float *kept, const float *gradie
 VECTOR INLINE void accumulate_velocity_as(float *sum, float *velocity_out, const float *kept,
                                           const float *velocity, const float *gradient,
                                           float momentum, float scale, size_t count, bool streams,
-                                          struct syn_scan *scan)
+                                          bool stores, struct syn_scan *scan)
 {
     __m256 s = _mm256_set1_ps(scale);
     __m256 m = _mm256_set1_ps(momentum);
@@ -158,14 +158,15 @@ VECTOR INLINE void accumulate_velocity_as(float *sum, float *velocity_out, const
             a[v] = _mm256_add_ps(_mm256_loadu_ps(kept + j), u);
             state.largest = _mm256_max_epi32(state.largest, magnitudes(u));
             put(velocity_out + j, u, streams);
-            put(sum + j, a[v], streams);
+            if (stores)
+                put(sum + j, a[v], streams);
         }
         compare(scan, &state, i, a);
     }
     struct syn_scan rest = rest_of(scan, &state, i);
-    syn_kernels_portable.accumulate_velocity(sum + i, velocity_out + i, kept + i, velocity + i,
-                                             gradient + i, momentum, scale, count - i, false,
-                                             &rest);
+    syn_kernels_portable.accumulate_velocity(stores ? sum + i : NULL, velocity_out + i, kept + i,
+                                             velocity + i, gradient + i, momentum, scale, count - i,
+                                             false, &rest);
     take_rest(scan, &rest);
 }
 
@@ -174,12 +175,19 @@ VECTOR static void accumulate_velocity(float *sum, float *velocity_out, const fl
                                        float scale, size_t count, bool past_caches,
                                        struct syn_scan *scan)
 {
-    if (past_caches && can_stream(sum) && can_stream(velocity_out))
+    bool streams = past_caches && can_stream(velocity_out) && can_stream(sum);
+    if (sum && streams)
         accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
-                               true, scan);
+                               true, true, scan);
+    else if (sum)
+        accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
+                               false, true, scan);
+    else if (streams)
+        accumulate_velocity_as(NULL, velocity_out, kept, velocity, gradient, momentum, scale, count,
+                               true, false, scan);
     else
-        accumulate_velocity_as(sum, velocity_out, kept, velocity, gradient, momentum, scale, count,
-                               false, scan);
+        accumulate_velocity_as(NULL, velocity_out, kept, velocity, gradient, momentum, scale, count,
+                               false, false, scan);
 }
 
 VECTOR static void scan_entries(const float *x, size_t count, struct syn_scan *scan)

@@ -35,9 +35,11 @@ static void accumulate_velocity(float *sum, float *velocity_out, const float *ke
     (void)past_caches;
     for (size_t i = 0; i < count; i++) {
         velocity_out[i] = momentum * velocity[i] + scale * gradient[i];
-        sum[i] = kept[i] + velocity_out[i];
+        float whole = kept[i] + velocity_out[i];
+        if (sum)
+            sum[i] = whole;
         scan->largest = larger(scan->largest, syn_magnitude(velocity_out[i]));
-        compare(scan, i, sum[i]);
+        compare(scan, i, whole);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "reducer/lag.h"
 #include "worker/clip.h"
 #include "worker/inside.h"
 
@@ -21,6 +22,8 @@ enum syn_status syn_worker_open_road(struct syn_worker *worker, const struct syn
         .overwrites = worker->schedule->is_delayed || worker->longest > 0,
     };
     SYN_TRY(syn_reducer_open_road(&setup, &worker->reducer));
+    if (!worker->schedule->is_delayed)
+        syn_reducer_let_lag(worker->reducer);
     if (store->attach)
         store->attach(worker->store, syn_reducer_comm(worker->reducer), &worker->cost);
     return SYN_OK;

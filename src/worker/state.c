@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "reducer/lag.h"
 #include "worker/inside.h"
 
 struct head {
@@ -78,6 +79,7 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
         if (arrays[i].floats)
             SYN_TRY(syn_archive_add(archive, arrays[i].name, arrays[i].floats,
                                     worker->size * sizeof(float)));
+    syn_reducer_settle(worker->reducer);
     SYN_TRY(syn_reducer_archive(worker->reducer, archive));
     return worker->store_type->save(worker->store, archive);
 }

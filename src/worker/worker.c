@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "exchange/exchange.h"
+#include "reducer/lag.h"
 #include "transport/transport.h"
 #include "worker/clip.h"
 #include "worker/inside.h"
@@ -344,5 +345,6 @@ uint64_t syn_worker_steps(const struct syn_worker *worker)
 
 const float *syn_worker_residual(const struct syn_worker *worker)
 {
+    syn_reducer_settle(worker->reducer);
     return syn_reducer_residual(worker->reducer);
 }

@@ -63,6 +63,35 @@ static void run_all(const struct syn_kernels *kernels, const struct data *data, 
     kernels->from_half(out->whole, out->half, count);
 }
 
+/* Sums that are not stored are caught like those that are. */
+static void sums_need_not_be_stored(void **state)
+{
+    (void)state;
+    const struct syn_kernels *sets[] = {&syn_kernels_portable, syn_kernels()};
+    struct data *data = calloc(1, sizeof *data);
+    struct result *with = calloc(1, sizeof *with);
+    struct result *without = calloc(1, sizeof *without);
+    fill(data, 3, false);
+    for (int i = 0; i < 4; i++) {
+        const struct syn_kernels *kernels = sets[i / 2];
+        struct syn_scan scans[2] = {
+            {.cutoff = 0x3f800000U, .index = with->index, .value = with->value},
+            {.cutoff = 0x3f800000U, .index = without->index, .value = without->value}};
+        kernels->accumulate_velocity(with->sum, with->velocity, data->a, data->b, data->c, 0.9F,
+                                     1.7F, MOST, i % 2, &scans[0]);
+        kernels->accumulate_velocity(NULL, without->velocity, data->a, data->b, data->c, 0.9F, 1.7F,
+                                     MOST, i % 2, &scans[1]);
+        assert_true(scans[0].found > 0);
+        assert_int_equal(scans[1].found, scans[0].found);
+        assert_int_equal(scans[1].largest, scans[0].largest);
+        memset(with->sum, 0, sizeof with->sum);
+        assert_memory_equal(without, with, sizeof *with);
+    }
+    free(data);
+    free(with);
+    free(without);
+}
+
 static void vector_and_portable_kernels_give_the_same_bits(void **state)
 {
     (void)state;
@@ -145,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vector_and_portable_kernels_give_the_same_bits),
+        cmocka_unit_test(sums_need_not_be_stored),
         cmocka_unit_test(halves_round_to_nearest_even_and_stop_at_65504),
         cmocka_unit_test(every_half_survives_the_way_to_float_and_back),
         cmocka_unit_test(a_sum_of_lists_is_sorted_and_has_no_zeros),

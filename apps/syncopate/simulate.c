@@ -52,7 +52,12 @@ static enum syn_status simulate_all(const struct simulate_request *request, resu
             struct syn_cluster cluster = request->cluster;
             cluster.workers = request->sizes[s];
             progress_tell(&bar, m * request->size_count + s, request->methods[m].name);
-            status = syn_simulate(&cluster, &request->methods[m].traffic, &results[m][s]);
+            struct syn_traffic traffic = request->methods[m].traffic;
+            if (request->methods[m].worker.reducer.density == SYN_AUTO)
+                status = syn_traffic_fit(&request->methods[m].worker,
+                                         (size_t)request->options.params, &cluster, &traffic);
+            if (status == SYN_OK)
+                status = syn_simulate(&cluster, &traffic, &results[m][s]);
         }
     }
     progress_end(&bar);

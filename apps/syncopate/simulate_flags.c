@@ -168,6 +168,7 @@ static enum syn_status add_method(const struct line *line, const char *name,
         method->traffic.bytes = (double)(entries ? entries : 1) * options->entry_bytes;
     }
     snprintf(method->name, sizeof method->name, "%s", name);
+    method->worker = worker;
     request->method_count++;
     return SYN_OK;
 }

@@ -32,6 +32,7 @@ struct simulate_options {
 struct simulate_method {
     char name[64];
     struct syn_traffic traffic;
+    struct syn_worker_options worker;
 };
 
 struct simulate_request {

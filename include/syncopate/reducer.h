@@ -54,8 +54,11 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
 
 /* What may change from step to step. The same on all workers. */
 struct syn_step {
-    double density; /* for topk and for threshold-mode target; at most the options' density_max */
+    double density; /* for topk, threshold-mode target and exchange adaptive; at most the options'
+                     * density_max; adaptive: or 1 */
     float scale;    /* multiplies the gradient; strom sends lr * gradient, in units of weights */
+    const char *values; /* adaptive: in what form everything travels at density 1; NULL: as the
+                         * options say */
 };
 
 /* The step that the options describe: their density, scale 1. */

@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 enum syn_setting_kind {
-    SYN_SETTING_REAL,   /* double, in [minimum, maximum] */
+    SYN_SETTING_REAL,   /* double, in [minimum, maximum]; or SYN_AUTO, if choices(0) is its name */
     SYN_SETTING_COUNT,  /* uint64_t, in [minimum, maximum]; 64k, 8M, 2G are multiples of 1024 */
     SYN_SETTING_SWITCH, /* bool: on, off, true, false, yes, no, 1, 0 */
     SYN_SETTING_CHOICE, /* const char *, one of choices(0), choices(1), ... until NULL */
@@ -48,6 +48,9 @@ enum syn_setting_kind {
 };
 
 #define SYN_TEXT_BYTES 256
+
+/* What a REAL is if its row has a word for "find out by yourself" and that was typed. */
+#define SYN_AUTO (-1.0)
 
 /* Name number i of a table, or NULL past its end. */
 typedef const char *syn_choices(size_t i);
@@ -60,7 +63,7 @@ struct syn_setting {
     const char *initial; /* the default, as it would be typed */
     double minimum;
     double maximum;
-    syn_choices *choices; /* for CHOICE only; else NULL */
+    syn_choices *choices; /* of a CHOICE; the word of a REAL for SYN_AUTO, if it has one */
     const char *help;     /* one line */
 };
 

@@ -58,6 +58,11 @@ struct syn_traffic {
 enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t params,
                                size_t servers, struct syn_traffic *traffic);
 
+/* As syn_traffic_of(), and if the options leave the density open, what fits on that cluster: the
+ * most with which a step is no longer than computing and the options' overhead; else the least. */
+enum syn_status syn_traffic_fit(const struct syn_worker_options *options, size_t params,
+                                const struct syn_cluster *cluster, struct syn_traffic *traffic);
+
 struct syn_simulation {
     double step_ms;      /* mean over the steps and workers */
     double efficiency;   /* compute_ms / step_ms: the share of perfect scaling */

@@ -64,7 +64,9 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
 /* What changes from step to step; the same on all workers. */
 struct syn_rates {
     double lr;      /* above 0 */
-    double density; /* 0: as the options say */
+    double density; /* 0: as the options say; if they say auto, as is decided from measured times */
+    const char *values; /* exchange adaptive: form of the values at density 1; NULL: as the options
+                         * say, or as is decided */
 };
 
 /* Hand over a gradient, get the weights for the next.
@@ -102,6 +104,18 @@ enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights);
 /* What the last step, and all steps since open, cost this worker. */
 struct syn_cost syn_worker_last_cost(const struct syn_worker *worker);
 struct syn_cost syn_worker_total_cost(const struct syn_worker *worker);
+
+/* How much a step sent, and what a density that is left open was decided from. */
+struct syn_form {
+    const char *values;
+    double density;
+    bool is_measured;   /* there is a link, whose times decide; else everything is sent */
+    double compute_ms;  /* of the slowest worker, at the last decision; 0: there was none yet */
+    double exchange_ms; /* the shortest of all workers */
+};
+
+/* The form of the last step. The same on all workers. */
+struct syn_form syn_worker_form(const struct syn_worker *worker);
 
 /* Steps made. */
 uint64_t syn_worker_steps(const struct syn_worker *worker);

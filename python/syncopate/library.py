@@ -40,7 +40,7 @@ class Table(Structure):
 class Step(Structure):
     """struct syn_step."""
 
-    _fields_ = [("density", c_double), ("scale", c_float)]
+    _fields_ = [("density", c_double), ("scale", c_float), ("values", c_char_p)]
 
 
 class Ticket(Structure):
@@ -68,7 +68,7 @@ class Merged(Structure):
 class Rates(Structure):
     """struct syn_rates."""
 
-    _fields_ = [("lr", c_double), ("density", c_double)]
+    _fields_ = [("lr", c_double), ("density", c_double), ("values", c_char_p)]
 
 
 class Section(Structure):

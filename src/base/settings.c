@@ -93,6 +93,8 @@ static void put_expected(struct text *text, const struct syn_setting *row)
     case SYN_SETTING_REAL:
         put(text, "a number from ");
         put_range(text, row);
+        if (row->choices)
+            put(text, " or %s", row->choices(0));
         break;
     case SYN_SETTING_COUNT:
         put(text, "a whole number from ");
@@ -122,6 +124,17 @@ static enum syn_status refuse(const struct syn_setting *row, const char *value)
     return syn_fail(SYN_INVALID, "%s: \"%.64s\" is not valid; expected %s", flag, value, expected);
 }
 
+/* A number may be left to the program. */
+static const char *word_of(const struct syn_setting *row)
+{
+    return row->kind == SYN_SETTING_REAL && row->choices ? row->choices(0) : NULL;
+}
+
+static bool is_auto(const struct syn_setting *row, double value)
+{
+    return word_of(row) && value == SYN_AUTO;
+}
+
 static bool in_range(const struct syn_setting *row, double value)
 {
     return value >= row->minimum && value <= row->maximum;
@@ -130,6 +143,10 @@ static bool in_range(const struct syn_setting *row, double value)
 static bool parse_real(const struct syn_setting *row, const char *value, double *result)
 {
     char *end;
+    if (word_of(row) && strcmp(value, word_of(row)) == 0) {
+        *result = SYN_AUTO;
+        return true;
+    }
     errno = 0;
     *result = syn_text_number(value, &end);
     return end != value && *end == '\0' && !isnan(*result) && in_range(row, *result);
@@ -249,7 +266,7 @@ enum syn_status syn_settings_check(const struct syn_settings_table *table, void 
         char value[SYN_TEXT_BYTES] = "(none)";
         bool fits = true;
         if (row->kind == SYN_SETTING_REAL)
-            fits = in_range(row, *(double *)at);
+            fits = in_range(row, *(double *)at) || is_auto(row, *(double *)at);
         else if (row->kind == SYN_SETTING_COUNT)
             fits = in_range(row, (double)*(uint64_t *)at);
         else if (row->kind == SYN_SETTING_CHOICE)
@@ -270,7 +287,10 @@ size_t syn_settings_value(const struct syn_setting *row, const void *options, ch
     struct text out = {text, capacity, 0};
     switch (row->kind) {
     case SYN_SETTING_REAL:
-        put_number(&out, *(const double *)at);
+        if (is_auto(row, *(const double *)at))
+            put(&out, "%s", word_of(row));
+        else
+            put_number(&out, *(const double *)at);
         break;
     case SYN_SETTING_COUNT:
         put(&out, "%llu", (unsigned long long)*(const uint64_t *)at);
@@ -314,7 +334,8 @@ size_t syn_settings_json(const struct syn_settings_table *table, const void *opt
         put(&out, "%s\"%s\": ", i ? ", " : "", row->name);
         if (row->kind == SYN_SETTING_SWITCH)
             put(&out, "%s", strcmp(value, "on") == 0 ? "true" : "false");
-        else if (row->kind == SYN_SETTING_REAL || row->kind == SYN_SETTING_COUNT)
+        else if (row->kind == SYN_SETTING_COUNT ||
+                 (row->kind == SYN_SETTING_REAL && (value[0] == '-' || value[0] <= '9')))
             put(&out, "%s", value);
         else
             put_json_string(&out, value);
@@ -352,6 +373,8 @@ size_t syn_settings_help(const struct syn_settings_table *table, char *text, siz
         } else if (row->kind == SYN_SETTING_REAL || row->kind == SYN_SETTING_COUNT) {
             put(&out, " N  (");
             put_range(&out, row);
+            if (word_of(row))
+                put(&out, " or %s", word_of(row));
             put(&out, ")");
         } else if (row->kind == SYN_SETTING_TEXT) {
             put(&out, " TEXT");

@@ -40,12 +40,14 @@ struct syn_exchange_setup {
 /* This worker's part of a bucket. */
 struct syn_contribution {
     struct syn_packet_about about;
-    size_t first;          /* where the bucket begins in the whole space */
-    bool is_last;          /* bucket of its step */
-    double lr;             /* of its step, for owners who update weights; 0: unknown */
-    bool pulls;            /* the weights after its step are wanted of them */
-    uint64_t attempt;      /* grows when steps in flight were dropped; see syn_reducer_collect() */
-    const float *dense;    /* [about.size]; for dense exchanges */
+    size_t first;       /* where the bucket begins in the whole space */
+    bool is_last;       /* bucket of its step */
+    double lr;          /* of its step, for owners who update weights; 0: unknown */
+    bool pulls;         /* the weights after its step are wanted of them */
+    uint64_t attempt;   /* grows when steps in flight were dropped; see syn_reducer_collect() */
+    const float *dense; /* [about.size]; for dense exchanges */
+    double density;     /* for those that follow it; 0: 1 */
+    const struct syn_value_type *values; /* the same; NULL: the setup's */
     struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
     float scale;           /* the one magnitude, for values that need it */
     const uint8_t *packet; /* the same, encoded; unless the exchange encodes pieces */
@@ -74,6 +76,8 @@ struct syn_exchange_type {
     bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
     bool encodes_pieces;    /* takes the list as it is, and gives back what its own rounding took */
+    bool follows_density;   /* each contribution says how much of it may be sent, and in what form;
+                             * what is not sent comes back as dropped */
     bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
     bool takes_whole;       /* a step is one bucket, whatever bucket_bytes says */
 

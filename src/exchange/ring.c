@@ -33,8 +33,8 @@ struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size)
 static enum syn_status allocate(struct syn_ring *ring, size_t size)
 {
     size_t largest = size / ring->group->workers + 1;
-    size_t bytes = ring->values->measure(largest);
-    bool is_exact = ring->values->is_exact;
+    size_t bytes = ring->values ? ring->values->measure(largest) : largest * sizeof(float);
+    bool is_exact = ring->values && ring->values->is_exact;
     SYN_TRY(syn_allocate(1, bytes, &ring->coming));
     SYN_TRY(syn_allocate(is_exact ? 0 : 1, bytes, &ring->going));
     return syn_allocate(is_exact ? 0 : largest, sizeof(float), &ring->rounding);
@@ -65,6 +65,11 @@ void syn_ring_close(struct syn_ring *ring)
     free(ring->going);
     free(ring->rounding);
     free(ring);
+}
+
+void syn_ring_use(struct syn_ring *ring, const struct syn_value_type *values)
+{
+    ring->values = values;
 }
 
 /* What one round moves. */
@@ -183,9 +188,9 @@ static enum syn_status open_state(const struct syn_exchange_setup *setup, void *
     return SYN_OK;
 }
 
-static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
+enum syn_status syn_ring_run(struct syn_ring *ring, const struct syn_contribution *in,
+                             struct syn_outcome *out)
 {
-    struct syn_ring *ring = state;
     size_t size = in->about.size;
     out->is_nonfinite = false;
     SYN_TRY(syn_ring_reduce(ring, in->dense, out->dense, out->dense_dropped, size));
@@ -217,6 +222,11 @@ static enum syn_status reduce(void *state, const struct syn_contribution *in,
 static enum syn_status collect(void *state, float *data, size_t size)
 {
     return syn_ring_allgather(state, data, NULL, size);
+}
+
+static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
+{
+    return syn_ring_run(state, in, out);
 }
 
 static void close_state(void *state)

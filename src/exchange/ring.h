@@ -7,10 +7,18 @@
 struct syn_ring;
 
 /* A ring for arrays of at most size floats.
- *   values  the form that they travel in; none with needs_scale */
+ *   values  the form that they travel in; none with needs_scale; NULL: syn_ring_use() will say */
 enum syn_status syn_ring_open(struct syn_group *group, size_t size,
                               const struct syn_value_type *values, struct syn_ring **ring);
 void syn_ring_close(struct syn_ring *ring);
+
+/* From now on values travel in this form. Only for a ring that was opened without one, on all
+ * workers alike. */
+void syn_ring_use(struct syn_ring *ring, const struct syn_value_type *values);
+
+/* Both halves, and looking for what is not finite: as the exchange "ring" does. */
+enum syn_status syn_ring_run(struct syn_ring *ring, const struct syn_contribution *in,
+                             struct syn_outcome *out);
 
 /* The chunk whose sum this worker ends with. */
 struct syn_chunk syn_ring_own(const struct syn_ring *ring, size_t size);

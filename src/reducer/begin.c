@@ -19,6 +19,8 @@ static enum syn_status exchange_parcel(struct syn_work *work)
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
+    parcel->in.density = slot->step.density;
+    parcel->in.values = slot->step.values ? syn_value_find(slot->step.values) : NULL;
     if (slot->dense)
         parcel->out.dense = slot->dense + bucket->first;
     if (slot->dense_dropped)
@@ -128,9 +130,29 @@ static void send_all(struct syn_reducer *reducer, const struct syn_piece *pieces
     slot->pieces = NULL;
 }
 
+/* What only an exchange that follows it takes. */
+static enum syn_status check_form(const struct syn_reducer *reducer, const struct syn_step *step)
+{
+    bool follows = reducer->exchange_type->follows_density;
+    double most = follows ? syn_reducer_density_most(&reducer->options) : 1;
+    const struct syn_value_type *values = step->values ? syn_value_find(step->values) : NULL;
+    if (follows && step->density != 1 && !(step->density > 0 && step->density <= most))
+        return syn_fail(
+            SYN_INVALID,
+            "density %g; expected 1, or above 0 and at most %g (set density-max at open)",
+            step->density, most);
+    if (step->values && !follows)
+        return syn_fail(SYN_INVALID, "exchange %s has the same form of values in every step",
+                        reducer->options.exchange);
+    if (step->values && (!values || values->needs_scale))
+        return syn_fail(SYN_INVALID, "values \"%.32s\" cannot hold whole arrays", step->values);
+    return SYN_OK;
+}
+
 static enum syn_status check_step(const struct syn_reducer *reducer, const struct syn_step *step)
 {
     const struct syn_reducer_options *options = &reducer->options;
+    SYN_TRY(check_form(reducer, step));
     double most = options->density_max > 0 ? options->density_max : options->density;
     bool is_topk = strcmp(options->select, "topk") == 0;
     if (!(step->density >= 0 && step->density <= 1) || (is_topk && step->density > most))
@@ -261,9 +283,12 @@ size_t syn_reducer_in_flight(const struct syn_reducer *reducer)
 
 static struct syn_step step_of(const struct syn_reducer *reducer, const struct syn_push *push)
 {
-    double usual = reducer->options.density;
-    return (struct syn_step){.density = push->density > 0 ? push->density : usual,
-                             .scale = push->scale};
+    struct syn_step step = syn_reducer_step(reducer);
+    if (push->density > 0)
+        step.density = push->density;
+    step.scale = push->scale;
+    step.values = push->values;
+    return step;
 }
 
 enum syn_status syn_reducer_announce(struct syn_reducer *reducer, const float *gradient,

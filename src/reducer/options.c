@@ -41,6 +41,35 @@ static enum syn_status check_dense(const struct syn_reducer_options *options)
     return SYN_OK;
 }
 
+/* What a step may send changes, so that there is a residual. */
+static enum syn_status check_adaptive(const struct syn_reducer_options *options)
+{
+    const struct syn_exchange_type *exchange = syn_exchange_find(options->exchange);
+    if (options->density == SYN_AUTO && !exchange->follows_density)
+        return syn_fail(SYN_INVALID,
+                        "density auto chooses the exchange by itself, and exchange %s with select "
+                        "%s was asked for; use algo fit, ssgd or od-sgd",
+                        options->exchange, options->select);
+    if (!exchange->follows_density)
+        return SYN_OK;
+    if (options->density == 0)
+        return syn_fail(SYN_INVALID, "exchange %s needs a density above 0", options->exchange);
+    if (!syn_residual_find(options->residual)->has_unsent)
+        return syn_fail(SYN_INVALID,
+                        "exchange %s does not send everything; residual none would lose the rest, "
+                        "use feedback",
+                        options->exchange);
+    return SYN_OK;
+}
+
+double syn_reducer_density_most(const struct syn_reducer_options *options)
+{
+    if (options->density_max > 0)
+        return options->density_max;
+    bool is_part = options->density > 0 && options->density < 1;
+    return is_part ? options->density : SYN_ADAPTIVE_MOST;
+}
+
 static enum syn_status check_putback(const struct syn_reducer_options *options)
 {
     const struct syn_exchange_type *exchange = syn_exchange_find(options->exchange);
@@ -94,8 +123,9 @@ static enum syn_status check_sparse(const struct syn_reducer_options *options)
 enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
 {
     SYN_TRY(syn_settings_check(&syn_reducer_settings, options));
-    bool sends_all =
-        syn_select_find(options->select)->is_dense && syn_value_find(options->values)->is_exact;
+    bool sends_all = syn_select_find(options->select)->is_dense &&
+                     syn_value_find(options->values)->is_exact &&
+                     !syn_exchange_find(options->exchange)->follows_density;
     if (strcmp(options->residual, "auto") == 0)
         options->residual = sends_all ? "none" : "feedback";
     /* Without momentum there is no velocity to keep, and it delivers what feedback delivers. */
@@ -109,6 +139,7 @@ enum syn_status syn_reducer_check(const struct syn_reducer_options *options)
     struct syn_reducer_options copy = *options;
     SYN_TRY(syn_reducer_resolve(&copy));
     bool is_dense = syn_select_find(copy.select)->is_dense;
+    SYN_TRY(check_adaptive(&copy));
     return is_dense ? check_dense(&copy) : check_sparse(&copy);
 }
 

@@ -10,6 +10,8 @@ size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t 
 {
     bool is_raised = options->density_max > options->density;
     double density = is_raised ? options->density_max : options->density;
+    if (syn_exchange_find(options->exchange)->follows_density)
+        return syn_select_share(syn_reducer_density_most(options), size);
     return syn_select_find(options->select)->limit(options, size, density);
 }
 
@@ -69,7 +71,7 @@ static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot 
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
     if (reducer->residual_type->has_unsent)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->sent));
-    if (!reducer->values->is_exact)
+    if (!reducer->values->is_exact || reducer->exchange_type->follows_density)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense_dropped));
     return SYN_OK;
 }
@@ -108,6 +110,8 @@ static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exch
                                            (size_t)reducer->options.select_threads,
                                            &bucket->select));
     }
+    if (reducer->exchange_type && reducer->exchange_type->follows_density)
+        setup->limit = syn_reducer_limit_most(&reducer->options, setup->size);
     return SYN_OK;
 }
 
@@ -275,5 +279,6 @@ const float *syn_reducer_residual(const struct syn_reducer *reducer)
 
 struct syn_step syn_reducer_step(const struct syn_reducer *reducer)
 {
-    return (struct syn_step){.density = reducer->options.density, .scale = 1};
+    bool is_auto = reducer->options.density == SYN_AUTO;
+    return (struct syn_step){.density = is_auto ? 1 : reducer->options.density, .scale = 1};
 }

@@ -36,7 +36,8 @@ struct syn_push {
     double density; /* 0: as the options say */
     float scale;    /* multiplies the gradient */
     double lr;
-    bool pulls; /* the weights after this step are wanted */
+    bool pulls;         /* the weights after this step are wanted */
+    const char *values; /* as in struct syn_step */
 };
 
 /* Contribute a gradient; as syn_reducer_begin(), if fewer than depth steps are in flight. */

@@ -101,6 +101,17 @@ static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slo
     return all;
 }
 
+/* Entries of dense arrays that went: the reducer sees none of their lists. */
+static size_t selected_of_all(const struct syn_reducer *reducer, const struct slot *slot)
+{
+    size_t selected = 0;
+    if (!reducer->exchange_type->follows_density)
+        return reducer->size;
+    for (size_t i = 0; i < reducer->bucket_count; i++)
+        selected += syn_select_share(slot->step.density, reducer->buckets[i].size);
+    return selected;
+}
+
 static struct syn_cost add_up(const struct syn_reducer *reducer, const struct slot *slot)
 {
     struct syn_cost cost = {.select_ms = (double)(slot->select_ns - slot->encode_ns) * 1e-6,
@@ -121,7 +132,7 @@ static struct syn_cost add_up(const struct syn_reducer *reducer, const struct sl
         }
     }
     if (reducer->select_type->is_dense)
-        cost.selected = reducer->size;
+        cost.selected = selected_of_all(reducer, slot);
     return cost;
 }
 

@@ -41,7 +41,8 @@ static void describe_list(const struct syn_reducer_options *reducer, double para
     traffic->bytes = entries * bits / 8;
     /* More than all workers' entries cannot come out: the pattern knows how many workers there
      * are. */
-    if (syn_exchange_find(reducer->exchange)->encodes_pieces)
+    const struct syn_exchange_type *exchange = syn_exchange_find(reducer->exchange);
+    if (exchange->encodes_pieces || exchange->follows_density)
         traffic->pull_bytes = traffic->bytes * (reducer->keep > 0 ? reducer->keep : ALL_WORKERS);
     traffic->select_ms = SELECT_NS * params * 1e-6;
     traffic->merge_ms = MERGE_NS * entries * 1e-6;
@@ -53,6 +54,22 @@ static void describe_array(const struct syn_reducer_options *reducer, double par
     traffic->bytes = params * bits_per_value(reducer->values) / 8;
     traffic->select_ms = 0;
     traffic->merge_ms = ADD_NS * params * 1e-6;
+}
+
+/* Selection is part of the exchange there. A density that is left open is taken to be 1, in the
+ * options' own form: how much fits, syn_traffic_fit() can tell. */
+static void describe_adaptive(const struct syn_reducer_options *reducer, double params,
+                              struct syn_traffic *traffic)
+{
+    bool is_part = reducer->density > 0 && reducer->density < 1;
+    traffic->pattern = is_part ? "split" : "ring";
+    if (!is_part) {
+        describe_array(reducer, params, traffic);
+        return;
+    }
+    describe_list(reducer, params, traffic);
+    traffic->merge_ms += traffic->select_ms;
+    traffic->select_ms = 0;
 }
 
 static uint64_t pull_every(const struct syn_worker_options *options, bool is_dense, size_t servers)
@@ -86,7 +103,9 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
         .pull_every = pull_every(&resolved, is_dense, servers),
         .pull_bytes = 4 * (double)params,
     };
-    if (is_dense)
+    if (syn_exchange_find(reducer->exchange)->follows_density)
+        describe_adaptive(reducer, (double)params, &made);
+    else if (is_dense)
         describe_array(reducer, (double)params, &made);
     else
         describe_list(reducer, (double)params, &made);

@@ -7,12 +7,14 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "exchange/exchange.h"
 #include "schedule/schedule.h"
 #include "select/select.h"
 
 bool syn_clip_is_merged(const struct syn_worker_options *options)
 {
     return options->clip > 0 && syn_select_find(options->reducer.select)->is_dense &&
+           !syn_exchange_find(options->reducer.exchange)->follows_density &&
            !syn_schedule_find(options->schedule)->is_async;
 }
 

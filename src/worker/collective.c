@@ -40,8 +40,8 @@ static enum syn_status run_gathering(struct syn_work *work)
     return syn_exchange_gather(own->group, own->count, own->all);
 }
 
-static struct syn_gathering gathering(const struct syn_worker *worker, const void *mine,
-                                      size_t count, void *all)
+struct syn_gathering syn_worker_gathering(const struct syn_worker *worker, const void *mine,
+                                          size_t count, void *all)
 {
     memcpy((char *)all + syn_group_rank(worker->group) * count, mine, count);
     return (struct syn_gathering){
@@ -51,7 +51,7 @@ static struct syn_gathering gathering(const struct syn_worker *worker, const voi
 enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
                                   void *all)
 {
-    struct syn_gathering own = gathering(worker, mine, count, all);
+    struct syn_gathering own = syn_worker_gathering(worker, mine, count, all);
     return run(worker, &own.work);
 }
 
@@ -60,7 +60,7 @@ enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, siz
 {
     if (worker->is_telling)
         return syn_fail(SYN_INVALID, "what was told before has not been heard yet");
-    worker->told = gathering(worker, mine, count, all);
+    worker->told = syn_worker_gathering(worker, mine, count, all);
     worker->is_telling = true;
     syn_comm_post(syn_reducer_comm(worker->reducer), &worker->told.work);
     return SYN_OK;

@@ -15,6 +15,11 @@ struct syn_gathering {
     size_t count;
 };
 
+/* One of the same number of bytes of each worker, not yet posted.
+ *   all  [workers][count], lent until it is done */
+struct syn_gathering syn_worker_gathering(const struct syn_worker *worker, const void *mine,
+                                          size_t count, void *all);
+
 /* Find out whether all workers have these weights. */
 enum syn_status syn_worker_compare(struct syn_worker *worker, const float *weights);
 

@@ -7,6 +7,7 @@
 #include "optim/local.h"
 #include "schedule/schedule.h"
 #include "worker/collective.h"
+#include "worker/fitting.h"
 #include "worker/store.h"
 
 struct syn_worker {
@@ -35,7 +36,9 @@ struct syn_worker {
     uint64_t steps;
     uint64_t compared; /* the step of the last comparison */
     struct syn_gathering told;
-    bool is_telling; /* it has not been heard yet */
+    bool is_telling;             /* it has not been heard yet */
+    struct syn_fitting *fitting; /* NULL unless the density is left open */
+    struct syn_form form;        /* of the last step */
     struct syn_cost last;
     struct syn_cost total;
 };

@@ -60,13 +60,41 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
     return SYN_OK;
 }
 
+/* A density that is left open needs an exchange that follows it. */
+static void prepare_auto(struct syn_reducer_options *reducer)
+{
+    bool is_plain = strcmp(reducer->select, "all") == 0 && strcmp(reducer->exchange, "ring") == 0;
+    if (reducer->density != SYN_AUTO || !is_plain)
+        return;
+    reducer->exchange = "adaptive";
+    if (syn_value_find(reducer->values)->is_exact)
+        reducer->values = "q4";
+    if (strcmp(reducer->residual, "none") == 0)
+        reducer->residual = "feedback";
+}
+
+/* Replicas alone know what to do with sums of which some parts come later. */
+static enum syn_status check_adaptive_store(const struct syn_worker_options *options)
+{
+    const struct syn_reducer_options *reducer = &options->reducer;
+    bool is_kept = strcmp(options->store, "replicas") == 0;
+    if (!syn_exchange_find(reducer->exchange)->follows_density || is_kept)
+        return SYN_OK;
+    return syn_fail(SYN_INVALID,
+                    "%s is for workers that have all weights, without servers; store is %s, "
+                    "expected replicas",
+                    reducer->density == SYN_AUTO ? "density auto" : "exchange adaptive",
+                    options->store);
+}
+
 /* The store that fits.
  *   has_servers  whether the group has some */
 static const char *fitting_store(const struct syn_worker_options *options, bool has_servers)
 {
     bool is_delayed = syn_schedule_find(options->schedule)->is_delayed;
     bool is_plain = syn_select_find(options->reducer.select)->is_dense &&
-                    syn_value_find(options->reducer.values)->is_exact;
+                    syn_value_find(options->reducer.values)->is_exact &&
+                    !syn_exchange_find(options->reducer.exchange)->follows_density;
     if (has_servers)
         return "servers";
     return is_delayed && is_plain ? "shards" : "replicas";
@@ -110,6 +138,7 @@ static enum syn_status choose_store(struct syn_worker_options *options, size_t s
     if (is_known && servers > 0 && !has_servers)
         return syn_fail(SYN_INVALID, "store %s leaves the group's %zu servers without work",
                         options->store, servers);
+    SYN_TRY(check_adaptive_store(options));
     if (!has_servers)
         SYN_TRY(check_without_servers(options));
     SYN_TRY(check_async(options));
@@ -125,6 +154,7 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, &options->optimizer));
     *momentum = strcmp(options->momentum_form, "none") == 0 ? 0 : options->optimizer.momentum;
     SYN_TRY(place_momentum(options));
+    prepare_auto(&options->reducer);
     SYN_TRY(syn_reducer_check(&options->reducer));
     SYN_TRY(syn_reducer_resolve(&options->reducer));
     if (options->send_updates && strcmp(options->reducer.residual, "none") == 0)

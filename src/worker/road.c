@@ -35,7 +35,8 @@ static struct syn_push push_of(const struct syn_worker *worker, const struct syn
     return (struct syn_push){.density = rates->density,
                              .scale = worker->options.send_updates ? (float)rates->lr : 1,
                              .lr = rates->lr,
-                             .pulls = pulls};
+                             .pulls = pulls,
+                             .values = rates->values};
 }
 
 enum syn_status syn_worker_collect(struct syn_worker *worker, size_t left)

@@ -69,6 +69,7 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
 {
     struct array arrays[ARRAYS];
     SYN_TRY(syn_worker_recover(worker, syn_worker_collect(worker, 0), NULL));
+    SYN_TRY(syn_fitting_save(worker, archive));
     struct head head = head_of(worker);
     SYN_TRY(syn_archive_add(archive, "worker/head", &head, sizeof head));
     struct paths paths = {worker->between, worker->since};
@@ -142,6 +143,7 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
                         (unsigned long long)own.rank, (unsigned long long)own.workers);
     if (worker->v)
         SYN_TRY(load_paths(worker, archive));
+    SYN_TRY(syn_fitting_load(worker, archive));
     SYN_TRY(syn_reducer_unarchive(worker->reducer, archive));
     SYN_TRY(worker->store_type->load(worker->store, archive));
     list_arrays(worker, arrays);
@@ -173,6 +175,7 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
     if (count == 0)
         return syn_fail(SYN_INVALID, "no states to go on from");
     SYN_TRY(syn_reducer_unarchive_regrouped(worker->reducer, archives, count));
+    SYN_TRY(syn_fitting_load(worker, archives[0]));
     float *weights = malloc((worker->size + 1) * sizeof *weights);
     if (!weights)
         return syn_fail(SYN_MEMORY, "cannot allocate %zu weights", worker->size);

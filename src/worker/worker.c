@@ -35,6 +35,7 @@ void syn_worker_close(struct syn_worker *worker)
     free(worker->snapshots[0]);
     free(worker->snapshots[1]);
     free(worker->global_mean);
+    syn_fitting_close(worker->fitting);
     syn_group_depart(worker->group);
     free(worker);
 }
@@ -90,6 +91,7 @@ static enum syn_status open_parts(struct syn_worker *worker, const struct syn_la
         .group = worker->group, .layout = layout, .options = &worker->options, .weights = weights};
     if (worker->schedule->is_delayed)
         SYN_TRY(open_local(worker, weights));
+    SYN_TRY(syn_fitting_open(worker, &worker->fitting));
     SYN_TRY(worker->store_type->open(&setup, &worker->store));
     return syn_worker_open_road(worker, layout);
 }
@@ -298,18 +300,26 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
                                 const struct syn_rates *rates, float *weights)
 {
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
+    struct syn_rates own = *rates;
     const float *next = worker->v;
     SYN_TRY(check_rates(rates));
+    SYN_TRY(syn_fitting_begin(worker, &own));
     enum syn_status status = worker->schedule->is_delayed
-                                 ? delayed_step(worker, gradient, rates, plan)
-                                 : prompt_step(worker, gradient, rates, &next);
+                                 ? delayed_step(worker, gradient, &own, plan)
+                                 : prompt_step(worker, gradient, &own, &next);
     if (status != SYN_OK)
         return syn_worker_recover(worker, status, weights);
     memcpy(weights, next, worker->size * sizeof *weights);
     worker->steps++;
     worker->last = worker->cost;
     add_to_total(worker);
+    syn_fitting_end(worker, &worker->last);
     return SYN_OK;
+}
+
+struct syn_form syn_worker_form(const struct syn_worker *worker)
+{
+    return worker->form;
 }
 
 enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradient,

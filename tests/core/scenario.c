@@ -21,6 +21,7 @@ static const size_t no_tensors[] = {SIZE_MAX};
         "residual", "feedback"                                                                     \
     }
 
+#define ADAPTIVE {"exchange", "adaptive"}, FEEDBACK
 #define SPLIT                                                                                      \
     {                                                                                              \
         "exchange", "split"                                                                        \
@@ -132,6 +133,15 @@ const struct scenario all_scenarios[] = {
     {.name = "split in buckets",
      .recipe = "gtopk",
      .settings = {{"density", "0.02"}, {"bucket_bytes", "900"}, SPLIT}},
+    {.name = "adaptive",
+     .recipe = "ssgd",
+     .settings = {{"density", "0.02"}, {"values", "q4"}, ADAPTIVE}},
+    {.name = "adaptive of all",
+     .recipe = "ssgd",
+     .settings = {{"density", "1"}, {"values", "q4"}, ADAPTIVE}},
+    {.name = "adaptive of one", .recipe = "ssgd", .settings = {ADAPTIVE}, .tensors = one_element},
+    {.name = "adaptive of nothing", .recipe = "ssgd", .settings = {ADAPTIVE}, .tensors = nothing},
+    {.name = "adaptive of zeros", .recipe = "ssgd", .settings = {ADAPTIVE}, .gradients = ZEROS},
     {.name = "gtopk of thresholds",
      .recipe = "gtopk",
      .settings = {FEEDBACK, {"select", "threshold"}, {"threshold", "2"}}},

@@ -64,6 +64,8 @@ static void every_exchange_sends_what_theory_says(void **state)
         for (size_t i = 0; syn_exchange_row(i); i++) {
             struct fixture fixture = fixture_for(syn_exchange_row(i)->is_dense ? "ssgd" : "topk");
             fixture.options.exchange = syn_exchange_row(i)->part.name;
+            if (syn_exchange_row(i)->follows_density)
+                fixture.options.residual = "feedback";
             assert_bytes_are_theory(&fixture, worker_counts[t]);
             assert_int_equal(fixture.got[0].count,
                              syn_exchange_row(i)->is_dense ? SIZE : SIZE / 50);

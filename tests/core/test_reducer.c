@@ -240,8 +240,9 @@ static void vary_steps(struct fixture *fixture, struct syn_reducer *reducer, siz
         holds = holds && merged.cost.select_ms > 0 && merged.cost.encode_ms > 0;
         holds = holds && syn_slot(reducer, i)->parcels[0].in.about.sequence == i;
     }
-    static const struct syn_step bad[] = {{0.21, 1}, {-0.1, 1}, {NAN, 1}, {0.1, INFINITY}};
-    for (size_t i = 0; i < 4; i++)
+    static const struct syn_step bad[] = {
+        {0.21, 1, NULL}, {-0.1, 1, NULL}, {NAN, 1, NULL}, {0.1, INFINITY, NULL}, {0.1, 1, "q8"}};
+    for (size_t i = 0; i < 5; i++)
         holds = holds && syn_reducer_begin(reducer, gradient, &bad[i], &ticket) == SYN_INVALID;
     fixture->holds[rank] = holds && ticket.number == 3;
 }

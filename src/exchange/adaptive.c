@@ -1,0 +1,157 @@
+/* As much as a step may send, from one step to the next: at density 1 everything, on the ring, in
+ * whatever form the values have in this step; below it the largest entries, by split.
+ *
+ * Few bits come before few entries, because an entry in four bits arrives now, and one that is left
+ * out arrives when it has grown. The two ways share a residual: both take the whole array and give
+ * back what they did not deliver, so that a step does not know which way the one before it went.
+ *
+ * Selection is done here, behind the computation, and not in the pass that adds the residual: that
+ * is one more pass over memory, but the training thread has none of it. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "exchange/ring.h"
+#include "select/select.h"
+#include "tensor/kernels.h"
+
+extern const struct syn_exchange_type syn_exchange_split;
+
+struct adaptive {
+    struct syn_exchange_setup setup;
+    struct syn_ring *ring;
+    void *split; /* NULL if there is no room for lists */
+    struct syn_list picked;
+    struct syn_outcome out; /* of split */
+};
+
+static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
+{
+    (void)packet_bytes;
+    double workers = (double)setup->group->workers;
+    return 2 * (workers - 1) / workers * (double)setup->values->measure(setup->size);
+}
+
+static void close_state(void *state)
+{
+    struct adaptive *own = state;
+    if (!own)
+        return;
+    syn_ring_close(own->ring);
+    if (own->split)
+        syn_exchange_split.close(own->split);
+    syn_list_close(&own->picked);
+    syn_list_close(&own->out.merged);
+    syn_list_close(&own->out.dropped);
+    free(own);
+}
+
+static enum syn_status open_lists(struct adaptive *own)
+{
+    const struct syn_exchange_setup *setup = &own->setup;
+    SYN_TRY(syn_exchange_split.open(setup, &own->split));
+    SYN_TRY(syn_list_open(&own->picked, 2 * setup->limit + SYN_BLOCK));
+    SYN_TRY(syn_list_open(&own->out.merged, syn_exchange_split.merged_most(setup)));
+    return syn_list_open(&own->out.dropped, syn_exchange_split.dropped_most(setup));
+}
+
+static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
+{
+    struct adaptive *own;
+    SYN_TRY(syn_allocate(1, sizeof *own, &own));
+    own->setup = *setup;
+    enum syn_status status = syn_ring_open(setup->group, setup->size, NULL, &own->ring);
+    if (status == SYN_OK && setup->limit > 0)
+        status = open_lists(own);
+    if (status != SYN_OK) {
+        close_state(own);
+        return status;
+    }
+    *state = own;
+    return SYN_OK;
+}
+
+static enum syn_status run_dense(struct adaptive *own, const struct syn_contribution *in,
+                                 struct syn_outcome *out)
+{
+    const struct syn_value_type *values = in->values ? in->values : own->setup.values;
+    syn_ring_use(own->ring, values);
+    if (values->is_exact && out->dense_dropped)
+        memset(out->dense_dropped, 0, in->about.size * sizeof(float));
+    return syn_ring_run(own->ring, in, out);
+}
+
+/* The largest entries, of equal ones those of lower index: whenever the list is full it is cut
+ * down, and the smallest that stays is what later ones must exceed. */
+static void pick(struct syn_list *picked, const float *dense, size_t size, size_t limit)
+{
+    const struct syn_kernels *kernels = syn_kernels();
+    uint32_t cutoff = 0;
+    picked->count = 0;
+    for (size_t at = 0; at < size; at += SYN_BLOCK) {
+        if (picked->count > 2 * limit) {
+            uint32_t least = syn_list_keep_largest(picked, limit, NULL);
+            cutoff = least > cutoff ? least : cutoff;
+        }
+        struct syn_scan scan = {.cutoff = cutoff,
+                                .first = (uint32_t)at,
+                                .index = picked->index + picked->count,
+                                .value = picked->value + picked->count};
+        kernels->scan(dense + at, size - at < SYN_BLOCK ? size - at : SYN_BLOCK, &scan);
+        picked->count += scan.found;
+    }
+    syn_list_keep_largest(picked, limit, NULL);
+}
+
+/* What was not picked, and what of the picks came back. */
+static void give_back(const struct adaptive *own, const struct syn_contribution *in, float *dropped)
+{
+    const struct syn_list *back = &own->out.dropped;
+    memcpy(dropped, in->dense, in->about.size * sizeof *dropped);
+    for (size_t i = 0; i < own->picked.count; i++)
+        dropped[own->picked.index[i]] = 0;
+    for (size_t i = 0; i < back->count; i++)
+        dropped[back->index[i]] += back->value[i];
+}
+
+static enum syn_status run_sparse(struct adaptive *own, const struct syn_contribution *in,
+                                  struct syn_outcome *out)
+{
+    size_t size = in->about.size;
+    struct syn_contribution list = *in;
+    list.about.limit = (uint32_t)syn_select_share(in->density, size);
+    if (!own->split || list.about.limit > own->setup.limit)
+        return syn_fail(SYN_INVALID, "a density of %g is more than there is room for", in->density);
+    size_t bad = syn_first_not_finite(in->dense, size);
+    list.is_nonfinite = bad < size;
+    list.nonfinite_entry = (uint32_t)bad;
+    own->picked.count = 0;
+    if (!list.is_nonfinite)
+        pick(&own->picked, in->dense, size, list.about.limit);
+    list.list = own->picked;
+    SYN_TRY(syn_exchange_split.run(own->split, &list, &own->out));
+    out->is_nonfinite = own->out.is_nonfinite;
+    out->nonfinite_entry = own->out.nonfinite_entry;
+    if (out->is_nonfinite)
+        return SYN_OK;
+    memset(out->dense, 0, size * sizeof *out->dense);
+    for (size_t i = 0; i < own->out.merged.count; i++)
+        out->dense[own->out.merged.index[i]] = own->out.merged.value[i];
+    give_back(own, in, out->dense_dropped);
+    return SYN_OK;
+}
+
+static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
+{
+    bool is_sparse = in->density > 0 && in->density < 1 && in->about.size > 0;
+    return is_sparse ? run_sparse(state, in, out) : run_dense(state, in, out);
+}
+
+const struct syn_exchange_type syn_exchange_adaptive = {
+    .part = {"adaptive", "each step as its density says: everything on the ring, or split"},
+    .is_dense = true,
+    .follows_density = true,
+    .theory = theory,
+    .open = open_state,
+    .run = run,
+    .close = close_state,
+};

@@ -1,0 +1,144 @@
+/* Few bits first, then few entries: an entry in four bits arrives now, with its rounding error a
+ * step later; one that is left out arrives when it has grown.
+ *
+ * Of each step the slowest worker's computing counts, for all wait for it; and the shortest
+ * exchange, for the others' began earlier and contains waiting for that worker. The medians over
+ * some steps are what a decision is made from, so that a link that stalls once, or one long step,
+ * changes nothing. A step that became too long falls as far as it must; a richer form is tried a
+ * little at a time, and if it does not fit, ever more rarely, until something has changed: without
+ * that, a link between two forms would make every other decision wrong. */
+#include "worker/budget.h"
+
+#include <math.h>
+
+#define DENSE_LEVELS 3
+#define FIRST_LIST   0.25
+#define LAST_LIST    0.001
+
+#define MARGIN    0.9 /* of what is allowed, that a new form is expected to take */
+#define MOST_FALL 6   /* levels in one decision */
+#define MOST_RISE 2
+#define MOST_HOLD 64  /* decisions */
+#define CHANGED   0.7 /* the link has become this much faster, or computing slower */
+
+static const struct {
+    const char *values;
+    double bits; /* with the scales of blocks */
+} dense[DENSE_LEVELS] = {{"f32", 32}, {"q8", 8.125}, {"q4", 4.125}};
+
+const char *syn_budget_values(size_t level)
+{
+    return dense[level < DENSE_LEVELS ? level : DENSE_LEVELS - 1].values;
+}
+
+double syn_budget_density(size_t level)
+{
+    if (level < DENSE_LEVELS)
+        return 1;
+    return fmax(LAST_LIST, FIRST_LIST * pow(2, -0.5 * (double)(level - DENSE_LEVELS)));
+}
+
+double syn_budget_bits(size_t level, double keep)
+{
+    if (level < DENSE_LEVELS)
+        return dense[level].bits;
+    double d = syn_budget_density(level);
+    double indices = -d * log2(d) - (1 - d) * log2(1 - d);
+    double values = d * dense[DENSE_LEVELS - 1].bits;
+    return (1 + keep) / 2 * (indices + values);
+}
+
+struct syn_budget syn_budget_begin(void)
+{
+    return (struct syn_budget){.level = SYN_BUDGET_FIRST, .patience = 1};
+}
+
+bool syn_budget_is_sound(const struct syn_budget *budget)
+{
+    return budget->level < SYN_BUDGET_LEVELS && budget->hold <= MOST_HOLD &&
+           budget->patience >= 1 && budget->patience <= MOST_HOLD && isfinite(budget->fallen_at) &&
+           isfinite(budget->compute_ms) && isfinite(budget->exchange_ms);
+}
+
+static double median(double values[SYN_BUDGET_STEPS])
+{
+    for (size_t i = 1; i < SYN_BUDGET_STEPS; i++)
+        for (size_t j = i; j > 0 && values[j] < values[j - 1]; j--) {
+            double held = values[j];
+            values[j] = values[j - 1];
+            values[j - 1] = held;
+        }
+    return (values[(SYN_BUDGET_STEPS - 1) / 2] + values[SYN_BUDGET_STEPS / 2]) / 2;
+}
+
+/* What all workers' steps come to. */
+static struct syn_budget_sample summarize(size_t workers, const struct syn_budget_sample *samples)
+{
+    double compute[SYN_BUDGET_STEPS], exchange[SYN_BUDGET_STEPS], wait[SYN_BUDGET_STEPS];
+    for (size_t step = 0; step < SYN_BUDGET_STEPS; step++) {
+        compute[step] = 0;
+        exchange[step] = wait[step] = (double)INFINITY;
+        for (size_t w = 0; w < workers; w++) {
+            const struct syn_budget_sample *one = &samples[w * SYN_BUDGET_STEPS + step];
+            compute[step] = fmax(compute[step], (double)one->compute);
+            exchange[step] = fmin(exchange[step], (double)one->exchange);
+            wait[step] = fmin(wait[step], (double)one->wait);
+        }
+    }
+    return (struct syn_budget_sample){(float)median(compute), (float)median(exchange),
+                                      (float)median(wait)};
+}
+
+static void fall(struct syn_budget *budget, double keep, double allowed_bits)
+{
+    uint32_t level = budget->level;
+    uint32_t lowest = level + MOST_FALL;
+    do
+        level++;
+    while (level < lowest && level + 1 < SYN_BUDGET_LEVELS &&
+           syn_budget_bits(level, keep) > MARGIN * allowed_bits);
+    if (level >= SYN_BUDGET_LEVELS)
+        return; /* nothing less can be sent */
+    budget->level = level;
+    budget->hold = budget->patience;
+    budget->patience = 2 * budget->patience < MOST_HOLD ? 2 * budget->patience : MOST_HOLD;
+}
+
+static void rise(struct syn_budget *budget, double keep, double allowed_bits)
+{
+    for (int i = 0; i < MOST_RISE && budget->level > 0; i++)
+        if (syn_budget_bits(budget->level - 1, keep) <= MARGIN * allowed_bits)
+            budget->level--;
+}
+
+void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup *setup,
+                       const struct syn_budget_sample *samples)
+{
+    double keep = setup->keep > 0 ? setup->keep : (double)setup->workers;
+    struct syn_budget_sample seen = summarize(setup->workers, samples);
+    budget->decisions++;
+    if (!(isfinite(seen.compute) && isfinite(seen.exchange) && isfinite(seen.wait)) ||
+        seen.compute <= 0)
+        return; /* a clock that stood still says nothing */
+    double compute = (double)seen.compute;
+    double exchange = fmax((double)seen.exchange, 1e-6);
+    double allowed = compute * (setup->overhead + (setup->is_delayed ? 1 : 0));
+    double per_bit = exchange / syn_budget_bits(budget->level, keep);
+    double allowed_bits = allowed / per_bit;
+    budget->compute_ms = compute;
+    budget->exchange_ms = exchange;
+    if (exchange > allowed || (double)seen.wait > setup->overhead * compute) {
+        budget->fallen_at = per_bit / fmax(allowed, 1e-9);
+        fall(budget, keep, allowed_bits);
+        return;
+    }
+    if (budget->fallen_at > 0 && per_bit / allowed < CHANGED * budget->fallen_at) {
+        budget->hold = 0;
+        budget->patience = 1;
+        budget->fallen_at = 0;
+    }
+    if (budget->hold > 0)
+        budget->hold--;
+    else
+        rise(budget, keep, allowed_bits);
+}

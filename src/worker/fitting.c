@@ -1,0 +1,164 @@
+/* The times of a few steps go to all workers in one small message, behind a step's exchange, and
+ * are looked at two steps later, when they have arrived for sure: nobody waits for them. All then
+ * decide the same from the same numbers (budget.h).
+ *
+ * Threads of one process have no link that could be measured, and a worker by itself none at all:
+ * there everything is sent. */
+#include "worker/fitting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "transport/transport.h"
+#include "worker/budget.h"
+#include "worker/inside.h"
+
+#define SETTLING 2 /* steps after a decision that still contain the form before it */
+
+struct syn_fitting {
+    struct syn_budget budget;
+    struct syn_budget_setup setup;
+    bool is_measuring;
+    int64_t ended_ns;   /* when the last step did; 0: there was none */
+    double heard_ms;    /* waited in this step for what was told */
+    size_t count;       /* steps measured since the last decision; the first are thrown away */
+    uint64_t told_step; /* the step that told; 0: nothing is under way */
+    struct syn_gathering told;
+    struct syn_budget_sample own[SYN_BUDGET_STEPS];
+    struct syn_budget_sample *all; /* [workers][SYN_BUDGET_STEPS] */
+};
+
+enum syn_status syn_fitting_open(struct syn_worker *worker, struct syn_fitting **fitting)
+{
+    const struct syn_worker_options *options = &worker->options;
+    struct syn_fitting *made;
+    *fitting = NULL;
+    if (options->reducer.density != SYN_AUTO)
+        return SYN_OK;
+    SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    made->setup = (struct syn_budget_setup){
+        .overhead = options->overhead,
+        .is_delayed = worker->schedule->is_delayed && !options->blocking_pull,
+        .keep = options->reducer.keep,
+        .workers = syn_group_size(worker->group),
+    };
+    made->budget = syn_budget_begin();
+    made->is_measuring =
+        made->setup.workers > 1 && strcmp(syn_group_transport(worker->group), "threads") != 0;
+    if (!made->is_measuring)
+        made->budget.level = 0;
+    enum syn_status status =
+        syn_allocate(made->setup.workers * SYN_BUDGET_STEPS, sizeof *made->all, &made->all);
+    if (status != SYN_OK) {
+        free(made);
+        return status;
+    }
+    *fitting = made;
+    return SYN_OK;
+}
+
+void syn_fitting_close(struct syn_fitting *fitting)
+{
+    if (fitting)
+        free(fitting->all);
+    free(fitting);
+}
+
+/* Wait for what was told, and decide. */
+static enum syn_status hear(struct syn_worker *worker)
+{
+    struct syn_fitting *own = worker->fitting;
+    int64_t began = syn_clock_ns();
+    own->told_step = 0;
+    SYN_TRY(syn_comm_wait(syn_reducer_comm(worker->reducer), &own->told.work));
+    own->heard_ms = (double)(syn_clock_ns() - began) * 1e-6;
+    syn_budget_decide(&own->budget, &own->setup, own->all);
+    own->count = 0;
+    return SYN_OK;
+}
+
+static void note_form(struct syn_worker *worker, const struct syn_rates *rates)
+{
+    const struct syn_reducer_options *reducer = &worker->options.reducer;
+    double asked = reducer->density == SYN_AUTO ? 1 : reducer->density;
+    worker->form = (struct syn_form){.values = rates->values ? rates->values : reducer->values,
+                                     .density = rates->density > 0 ? rates->density : asked};
+}
+
+enum syn_status syn_fitting_begin(struct syn_worker *worker, struct syn_rates *rates)
+{
+    struct syn_fitting *own = worker->fitting;
+    if (own && own->told_step > 0 && worker->steps >= own->told_step + 2)
+        SYN_TRY(hear(worker));
+    if (own && !(rates->density > 0)) {
+        rates->density = syn_budget_density(own->budget.level);
+        rates->values = syn_budget_values(own->budget.level);
+    }
+    note_form(worker, rates);
+    if (own) {
+        worker->form.is_measured = own->is_measuring;
+        worker->form.compute_ms = own->budget.compute_ms;
+        worker->form.exchange_ms = own->budget.exchange_ms;
+    }
+    return SYN_OK;
+}
+
+static void measure(struct syn_fitting *own, const struct syn_cost *cost)
+{
+    int64_t now = syn_clock_ns();
+    double period = (double)(now - own->ended_ns) * 1e-6;
+    double wait = cost->wait_ms + own->heard_ms;
+    bool is_first = own->ended_ns == 0;
+    own->ended_ns = now;
+    own->heard_ms = 0;
+    if (is_first || own->told_step > 0)
+        return;
+    if (own->count >= SETTLING)
+        own->own[own->count - SETTLING] = (struct syn_budget_sample){
+            .compute = (float)(period > wait ? period - wait : 0),
+            .exchange = (float)cost->exchange_ms,
+            .wait = (float)wait,
+        };
+    own->count++;
+}
+
+void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
+{
+    struct syn_fitting *own = worker->fitting;
+    if (!own || !own->is_measuring)
+        return;
+    measure(own, cost);
+    if (own->count < SETTLING + SYN_BUDGET_STEPS || own->told_step > 0)
+        return;
+    own->told_step = worker->steps;
+    own->told = syn_worker_gathering(worker, own->own, sizeof own->own, own->all);
+    syn_comm_post(syn_reducer_comm(worker->reducer), &own->told.work);
+}
+
+enum syn_status syn_fitting_save(struct syn_worker *worker, struct syn_archive *archive)
+{
+    struct syn_fitting *own = worker->fitting;
+    if (!own)
+        return SYN_OK;
+    if (own->told_step > 0)
+        SYN_TRY(hear(worker));
+    return syn_archive_add(archive, "worker/fitting", &own->budget, sizeof own->budget);
+}
+
+enum syn_status syn_fitting_load(struct syn_worker *worker, const struct syn_archive *archive)
+{
+    struct syn_fitting *own = worker->fitting;
+    struct syn_budget budget;
+    if (!own)
+        return SYN_OK;
+    SYN_TRY(syn_archive_copy(archive, "worker/fitting", &budget, sizeof budget));
+    if (!syn_budget_is_sound(&budget))
+        return syn_fail(SYN_FORMAT, "section \"worker/fitting\": level %u, hold %u, patience %u",
+                        budget.level, budget.hold, budget.patience);
+    own->budget = budget;
+    if (!own->is_measuring)
+        own->budget.level = 0;
+    return SYN_OK;
+}

@@ -1,0 +1,239 @@
+/* What fits, on simulated clocks: a link of so many milliseconds per bit and message, workers that
+ * compute so long. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/budget.h"
+
+enum { WORKERS = 3 };
+
+struct world {
+    struct syn_budget_setup setup;
+    double compute_ms;
+    double latency_ms;
+    double ms_per_bit; /* per parameter */
+    double stall_ms;   /* of one step in each window */
+    unsigned random;
+};
+
+static struct world world_of(double compute_ms, double dense_ms)
+{
+    return (struct world){
+        .setup = {.overhead = 0.03, .is_delayed = true, .keep = 2, .workers = WORKERS},
+        .compute_ms = compute_ms,
+        .latency_ms = 0.2,
+        .ms_per_bit = dense_ms / 32,
+        .random = 1,
+    };
+}
+
+/* From 0.97 to 1.03, the same in every run. */
+static double noise(struct world *world)
+{
+    world->random = world->random * 1664525U + 1013904223U;
+    return 0.97 + 0.06 * (double)(world->random >> 8) / (double)(1 << 24);
+}
+
+static double exchange_ms(const struct world *world, size_t level)
+{
+    return world->latency_ms + world->ms_per_bit * syn_budget_bits(level, world->setup.keep);
+}
+
+/* How long a step takes at that level, over computing. */
+static double overhead_at(const struct world *world, size_t level)
+{
+    return fmax(0, exchange_ms(world, level) / world->compute_ms - 1);
+}
+
+static void live_through(struct world *world, struct syn_budget *budget, size_t decisions)
+{
+    struct syn_budget_sample samples[WORKERS][SYN_BUDGET_STEPS];
+    for (size_t d = 0; d < decisions; d++) {
+        for (size_t s = 0; s < SYN_BUDGET_STEPS; s++)
+            for (size_t w = 0; w < WORKERS; w++) {
+                double compute = world->compute_ms * noise(world);
+                double exchange = exchange_ms(world, budget->level) * noise(world);
+                exchange += s == 3 ? world->stall_ms : 0;
+                samples[w][s] = (struct syn_budget_sample){
+                    (float)compute, (float)exchange, (float)fmax(0, exchange - world->compute_ms)};
+            }
+        syn_budget_decide(budget, &world->setup, samples[0]);
+        assert_true(syn_budget_is_sound(budget));
+    }
+}
+
+static void levels_are_ever_poorer_and_bounded(void **state)
+{
+    (void)state;
+    for (size_t level = 1; level < SYN_BUDGET_LEVELS; level++) {
+        assert_true(syn_budget_bits(level, 2) < syn_budget_bits(level - 1, 2));
+        assert_true(syn_budget_density(level) <= syn_budget_density(level - 1));
+    }
+    assert_true(syn_budget_density(SYN_BUDGET_LEVELS - 1) == 0.001);
+    assert_string_equal(syn_budget_values(0), "f32");
+    assert_string_equal(syn_budget_values(1), "q8");
+    assert_string_equal(syn_budget_values(SYN_BUDGET_FIRST), "q4");
+}
+
+/* The richest form that fits, give or take what noise and margins cost, on links a thousand times
+ * slower than others. */
+static void what_fits_is_found_on_any_link(void **state)
+{
+    (void)state;
+    static const double dense_ms[] = {1, 20, 50, 150, 500, 2000, 10000};
+    for (size_t i = 0; i < sizeof dense_ms / sizeof dense_ms[0]; i++) {
+        struct world world = world_of(28, dense_ms[i]);
+        struct syn_budget budget = syn_budget_begin();
+        size_t best = 0;
+        while (best + 1 < SYN_BUDGET_LEVELS && overhead_at(&world, best) > 0.03)
+            best++;
+        live_through(&world, &budget, 30);
+        if (overhead_at(&world, budget.level) > 0.03 && budget.level + 1 < SYN_BUDGET_LEVELS)
+            fail_msg("dense takes %g ms: level %u is %g too long", dense_ms[i], budget.level,
+                     overhead_at(&world, budget.level));
+        if (budget.level > best + 1)
+            fail_msg("dense takes %g ms: level %u, but %zu fits", dense_ms[i], budget.level, best);
+    }
+}
+
+static void a_link_that_carries_everything_gets_everything(void **state)
+{
+    (void)state;
+    struct world world = world_of(100, 10);
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 5);
+    assert_int_equal(budget.level, 0);
+    live_through(&world, &budget, 100);
+    assert_int_equal(budget.level, 0);
+}
+
+static void a_decision_moves_a_little_at_a_time(void **state)
+{
+    (void)state;
+    struct world world = world_of(28, 50000);
+    struct syn_budget budget = syn_budget_begin();
+    for (size_t i = 0; i < 40; i++) {
+        uint32_t before = budget.level;
+        world.ms_per_bit = i < 20 ? 50000 : 0.001;
+        live_through(&world, &budget, 1);
+        assert_true(budget.level <= before + 6 && before <= budget.level + 2);
+    }
+    assert_int_equal(budget.level, 0);
+}
+
+static void a_stall_of_ten_seconds_changes_nothing(void **state)
+{
+    (void)state;
+    struct world world = world_of(28, 100);
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 30);
+    uint32_t before = budget.level;
+    world.stall_ms = 10000;
+    live_through(&world, &budget, 1);
+    assert_int_equal(budget.level, before);
+}
+
+static void it_recovers_when_all_steps_have_stalled(void **state)
+{
+    (void)state;
+    struct world world = world_of(28, 100);
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 30);
+    uint32_t before = budget.level;
+    world.latency_ms = 10000;
+    live_through(&world, &budget, 5);
+    assert_int_equal(budget.level, SYN_BUDGET_LEVELS - 1);
+    world.latency_ms = 0.2;
+    live_through(&world, &budget, 15);
+    assert_true(budget.level <= before + 1);
+}
+
+static void it_follows_computing_that_jumps_tenfold(void **state)
+{
+    (void)state;
+    struct world world = world_of(28, 500);
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 30);
+    uint32_t slow = budget.level;
+    world.compute_ms = 280;
+    live_through(&world, &budget, 12);
+    assert_true(budget.level < slow && overhead_at(&world, budget.level) <= 0.03);
+    world.compute_ms = 28;
+    live_through(&world, &budget, 4);
+    assert_true(overhead_at(&world, budget.level) <= 0.03);
+}
+
+/* Between two forms a controller could swing for ever. */
+static void it_settles(void **state)
+{
+    (void)state;
+    for (double dense_ms = 20; dense_ms < 4000; dense_ms *= 1.07) {
+        struct world world = world_of(28, dense_ms);
+        struct syn_budget budget = syn_budget_begin();
+        size_t changes = 0;
+        live_through(&world, &budget, 40);
+        for (size_t i = 0; i < 100; i++) {
+            uint32_t before = budget.level;
+            live_through(&world, &budget, 1);
+            changes += budget.level != before;
+        }
+        if (changes > 12)
+            fail_msg("dense takes %g ms: %zu changes in 100 decisions", dense_ms, changes);
+    }
+}
+
+static void without_a_delay_the_overhead_is_all_there_is(void **state)
+{
+    (void)state;
+    struct world world = world_of(100, 32);
+    struct syn_budget budget = syn_budget_begin();
+    world.setup.is_delayed = false;
+    world.setup.overhead = 0.1;
+    live_through(&world, &budget, 40);
+    double exchange = exchange_ms(&world, budget.level);
+    assert_true(exchange <= 10.5 && exchange > 2);
+}
+
+static void the_same_times_give_the_same_decisions(void **state)
+{
+    (void)state;
+    struct world worlds[2] = {world_of(28, 300), world_of(28, 300)};
+    struct syn_budget budgets[2] = {syn_budget_begin(), syn_budget_begin()};
+    for (int i = 0; i < 2; i++)
+        live_through(&worlds[i], &budgets[i], 50);
+    assert_memory_equal(&budgets[0], &budgets[1], sizeof budgets[0]);
+}
+
+static void clocks_that_stand_still_decide_nothing(void **state)
+{
+    (void)state;
+    struct world world = world_of(28, 300);
+    struct syn_budget budget = syn_budget_begin();
+    struct syn_budget_sample none[WORKERS * SYN_BUDGET_STEPS] = {{0}};
+    syn_budget_decide(&budget, &world.setup, none);
+    assert_int_equal(budget.level, SYN_BUDGET_FIRST);
+    for (size_t i = 0; i < WORKERS * SYN_BUDGET_STEPS; i++)
+        none[i] = (struct syn_budget_sample){NAN, INFINITY, NAN};
+    syn_budget_decide(&budget, &world.setup, none);
+    assert_true(syn_budget_is_sound(&budget));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_are_ever_poorer_and_bounded),
+        cmocka_unit_test(what_fits_is_found_on_any_link),
+        cmocka_unit_test(a_link_that_carries_everything_gets_everything),
+        cmocka_unit_test(a_decision_moves_a_little_at_a_time),
+        cmocka_unit_test(a_stall_of_ten_seconds_changes_nothing),
+        cmocka_unit_test(it_recovers_when_all_steps_have_stalled),
+        cmocka_unit_test(it_follows_computing_that_jumps_tenfold),
+        cmocka_unit_test(it_settles),
+        cmocka_unit_test(without_a_delay_the_overhead_is_all_there_is),
+        cmocka_unit_test(the_same_times_give_the_same_decisions),
+        cmocka_unit_test(clocks_that_stand_still_decide_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,5 +1,5 @@
 # The front door. `make` builds with what is here; `make demo` and `make test` install what they need first.
-.PHONY: all demo test lint bench install uninstall package reference clean setup format
+.PHONY: all demo test lint bench install uninstall package reference pictures clean setup format
 
 all:
 	@scripts/build
@@ -46,6 +46,10 @@ package:
 reference:
 	@scripts/setup reference
 	@scripts/reference
+
+# The pictures of docs/pictures, from the text beside each.
+pictures:
+	@scripts/draw
 
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs scripts/wrap-comments

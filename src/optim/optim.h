@@ -46,9 +46,13 @@ struct syn_optim {
                   const struct syn_optim_run *run);
 };
 
-/* Multiply an optimizer's weight decay: for one whose momentum is applied elsewhere, and to the
- * gradients alone. */
-void syn_optimizer_scale_decay(struct syn_optimizer *optimizer, double factor);
+/* As syn_optimizer_open(), of an optimizer that comes after a residual with so much momentum. Its
+ * own momentum makes 1/(1 - mu) of weight decay's strength as it does of the gradient's; that of
+ * the residual sees gradients only, as decay must not wait to be selected. So the factor is given
+ * here, and the same weight decay means the same for all methods. */
+enum syn_status syn_optimizer_open_after(double momentum,
+                                         const struct syn_optimizer_options *options, size_t size,
+                                         struct syn_optimizer **optimizer);
 
 /* How many floats such an optimizer remembers of each weight. */
 size_t syn_optimizer_memories(const struct syn_optimizer_options *options);

@@ -98,9 +98,13 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
     return SYN_OK;
 }
 
-void syn_optimizer_scale_decay(struct syn_optimizer *optimizer, double factor)
+enum syn_status syn_optimizer_open_after(double momentum,
+                                         const struct syn_optimizer_options *options, size_t size,
+                                         struct syn_optimizer **optimizer)
 {
-    optimizer->options.weight_decay *= factor;
+    SYN_TRY(syn_optimizer_open(options, size, optimizer));
+    (*optimizer)->options.weight_decay *= 1 / (1 - momentum);
+    return SYN_OK;
 }
 
 static enum syn_status check_rates(double lr, double scale)

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "exchange/norm.h"
 #include "exchange/ring.h"
+#include "optim/optim.h"
 #include "worker/clip.h"
 #include "worker/store.h"
 
@@ -34,10 +36,11 @@ static enum syn_status open_parts(struct replicas *own, const struct syn_store_s
     own->size = syn_layout_size(setup->layout);
     own->workers = syn_group_size(setup->group);
     own->sends_updates = setup->options->send_updates;
-    own->longest = syn_clip_is_merged(setup->options) ? setup->options->clip : 0;
+    own->longest = syn_clip_merged(setup->options);
     SYN_TRY(syn_allocate(own->size, sizeof *own->weights, &own->weights));
     memcpy(own->weights, setup->weights, own->size * sizeof *own->weights);
-    return syn_store_open_optimizer(setup->options, own->size, &own->optimizer);
+    return syn_optimizer_open_after(setup->options->reducer.residual_momentum,
+                                    &setup->options->optimizer, own->size, &own->optimizer);
 }
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
@@ -59,7 +62,7 @@ static double norm_of(const struct replicas *own, const float *sum)
     double square = 0;
     for (size_t rank = 0; rank < own->workers; rank++) {
         struct syn_chunk chunk = syn_chunk_of(own->size, own->workers, rank + 1);
-        square += syn_clip_square(sum + chunk.first, chunk.count);
+        square += syn_norm_square(sum + chunk.first, chunk.count);
     }
     return sqrt(square);
 }
@@ -70,7 +73,7 @@ static enum syn_status apply(void *state, const struct syn_merged *merged, doubl
     struct replicas *own = state;
     double scale = 1 / ((double)own->workers * (own->sends_updates ? lr : 1));
     if (merged->dense && own->longest > 0)
-        scale *= syn_clip_scale(scale * norm_of(own, merged->dense), own->longest);
+        scale *= syn_norm_scale(scale * norm_of(own, merged->dense), own->longest);
     if (merged->dense)
         return syn_optimizer_apply(own->optimizer, lr, scale, merged->dense, own->weights);
     return syn_optimizer_apply_sparse(own->optimizer, lr, scale, merged->index, merged->value,

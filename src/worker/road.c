@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "exchange/norm.h"
 #include "reducer/lag.h"
 #include "worker/clip.h"
 #include "worker/inside.h"
@@ -64,7 +65,7 @@ enum syn_status syn_worker_contribute(struct syn_worker *worker, const float *gr
     struct syn_push push = push_of(worker, rates, pulls);
     if (worker->longest > 0)
         push.scale *=
-            (float)syn_clip_scale(sqrt(syn_clip_square(gradient, worker->size)), worker->longest);
+            (float)syn_norm_scale(sqrt(syn_norm_square(gradient, worker->size)), worker->longest);
     return syn_reducer_contribute(worker->reducer, gradient, &push);
 }
 

@@ -3,12 +3,12 @@
  * lists, signs), and the weights come back when they are asked for: dense SGD moves 2 times the
  * model a step, (1 + 1/k) when only every k-th step pulls.
  *
- * The servers' side is server.c; what is said is in mail.h. */
+ * What goes back and forth is in src/server. */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "schedule/schedule.h"
-#include "worker/client.h"
+#include "server/client.h"
 #include "worker/store.h"
 
 static enum syn_status check(const struct syn_worker_options *options)
@@ -35,7 +35,9 @@ static enum syn_status check(const struct syn_worker_options *options)
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
 {
     struct syn_client *client;
-    SYN_TRY(syn_client_open(setup, &client));
+    struct syn_server_setup servers = {
+        .group = setup->group, .layout = setup->layout, .options = setup->options};
+    SYN_TRY(syn_client_open(&servers, &client));
     *state = client;
     return SYN_OK;
 }
@@ -154,9 +156,9 @@ const struct syn_store_type syn_store_servers = {
     .attach = attach,
     .pulled = pulled,
     .settle = settle,
+    .leave = leave,
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,
-    .leave = leave,
     .close = close_state,
 };

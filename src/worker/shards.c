@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "exchange/norm.h"
 #include "exchange/ring.h"
+#include "optim/optim.h"
 #include "worker/clip.h"
 #include "worker/store.h"
 
@@ -31,9 +33,9 @@ struct shards {
     float *sum;     /* [size] */
     size_t size;
     bool sends_updates;
-    double longest;             /* mean gradient that is not clipped; 0: any */
-    struct syn_clip_party norm; /* those who know its norm together */
-    uint64_t failed_attempt;    /* 1 + that whose steps cannot be applied any more; 0: none */
+    double longest;          /* mean gradient that is not clipped; 0: any */
+    struct syn_norm norm;    /* those who know its norm together */
+    uint64_t failed_attempt; /* 1 + that whose steps cannot be applied any more; 0: none */
 };
 
 static enum syn_status check(const struct syn_worker_options *options)
@@ -57,7 +59,7 @@ static void close_state(void *state)
         shards->exchange->close(shards->shares);
     syn_layout_free(shards->layout);
     syn_optimizer_free(shards->optimizer);
-    syn_clip_party_close(&shards->norm);
+    syn_norm_close(&shards->norm);
     free(shards->weights);
     free(shards->pulled);
     free(shards->sum);
@@ -77,14 +79,16 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     shards->group = setup->group;
     shards->size = size;
     shards->sends_updates = setup->options->send_updates;
-    shards->longest = syn_clip_is_merged(setup->options) ? setup->options->clip : 0;
+    shards->longest = syn_clip_merged(setup->options);
     shards->exchange = syn_exchange_find(setup->options->reducer.exchange);
     SYN_TRY(syn_layout_copy(setup->layout, &shards->layout));
-    SYN_TRY(syn_clip_party_open(&shards->norm, setup->group, 0, setup->group->workers));
+    SYN_TRY(syn_norm_open(&shards->norm, setup->group, 0, setup->group->workers));
     SYN_TRY(open_exchange(shards, setup->options->reducer.values, &shards->sums));
     SYN_TRY(open_exchange(shards, "f32", &shards->shares));
     shards->own = shards->exchange->own(shards->sums, size);
-    SYN_TRY(syn_store_open_optimizer(setup->options, shards->own.count, &shards->optimizer));
+    SYN_TRY(syn_optimizer_open_after(setup->options->reducer.residual_momentum,
+                                     &setup->options->optimizer, shards->own.count,
+                                     &shards->optimizer));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->pulled));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->sum));
@@ -155,9 +159,9 @@ static enum syn_status find_scale(struct shards *shards, double lr, double *scal
     *scale = 1 / ((double)shards->group->workers * (shards->sends_updates ? lr : 1));
     if (shards->longest == 0)
         return SYN_OK;
-    double own = syn_clip_square(shards->sum + shards->own.first, shards->own.count);
-    SYN_TRY(syn_clip_party_add(&shards->norm, own, &square));
-    *scale *= syn_clip_scale(*scale * sqrt(square), shards->longest);
+    double own = syn_norm_square(shards->sum + shards->own.first, shards->own.count);
+    SYN_TRY(syn_norm_add(&shards->norm, own, &square));
+    *scale *= syn_norm_scale(*scale * sqrt(square), shards->longest);
     return SYN_OK;
 }
 

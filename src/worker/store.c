@@ -22,17 +22,6 @@ const char *syn_store_choice(size_t i)
     return i == 0 ? "auto" : syn_store_name(i - 1);
 }
 
-/* In the global optimizer, momentum makes 1/(1 - mu) of weight decay's strength as it does of the
- * gradient's. In the residual it sees gradients only, as decay must not wait to be selected; so the
- * factor is given here, and the same weight decay means the same for all methods. */
-enum syn_status syn_store_open_optimizer(const struct syn_worker_options *options, size_t size,
-                                         struct syn_optimizer **optimizer)
-{
-    SYN_TRY(syn_optimizer_open(&options->optimizer, size, optimizer));
-    syn_optimizer_scale_decay(*optimizer, 1 / (1 - options->reducer.residual_momentum));
-    return SYN_OK;
-}
-
 enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,
                                          struct syn_archive *archive)
 {

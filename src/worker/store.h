@@ -69,11 +69,6 @@ const char *syn_store_name(size_t i);
 /* The choices for options: "auto" and then the rows. */
 const char *syn_store_choice(size_t i);
 
-/* Make the global optimizer of so many weights.
- *   options  resolved */
-enum syn_status syn_store_open_optimizer(const struct syn_worker_options *options, size_t size,
-                                         struct syn_optimizer **optimizer);
-
 /* The optimizer's memory as a section "store/optimizer". */
 enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,
                                          struct syn_archive *archive);

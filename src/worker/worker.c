@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "exchange/exchange.h"
+#include "exchange/norm.h"
 #include "reducer/lag.h"
 #include "transport/transport.h"
 #include "worker/clip.h"
@@ -194,7 +195,7 @@ static float clip_own(const struct syn_worker *worker, const float *gradient)
     double longest = own > 0 ? own : worker->options.clip;
     if (longest == 0)
         return 1;
-    return (float)syn_clip_scale(sqrt(syn_clip_square(gradient, worker->size)), longest);
+    return (float)syn_norm_scale(sqrt(syn_norm_square(gradient, worker->size)), longest);
 }
 
 /* Update with a scaled gradient, a block of it at a time. */

@@ -43,6 +43,20 @@ class Layers(ProjectTest):
         self.write("src/select/topk.c", '#include "codec/codec.h"\n')
         self.assert_found(TOOL, "src/select/topk.c:1: \"codec/codec.h\": src/select and src/codec stand")
 
+    def test_workers_see_servers_and_not_the_other_way_round(self):
+        self.write("src/server/client.h", "int x;\n")
+        self.write("src/worker/servers.c", '#include "server/client.h"\n')
+        self.assert_clean(TOOL)
+        self.write("src/worker/store.h", "int y;\n")
+        self.write("src/server/client.c", '#include "worker/store.h"\n')
+        self.assert_found(TOOL, 'src/server/client.c:1: "worker/store.h": src/worker stands above src/server')
+
+    def test_the_inside_of_a_folder_is_its_own(self):
+        self.write("src/reducer/inside.h", "int x;\n")
+        self.write("src/reducer/wait.c", '#include "reducer/inside.h"\n')
+        self.write("src/worker/worker.c", '#include "reducer/inside.h"\n')
+        self.assert_found(TOOL, 'src/worker/worker.c:1: "reducer/inside.h" is the inside of src/reducer')
+
     def test_a_folder_without_a_place_is_refused(self):
         self.write("src/helpers/string.c", "int x;\n")
         self.assert_found(TOOL, "src/helpers/string.c:1: src/helpers has no place")

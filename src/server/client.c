@@ -3,16 +3,16 @@
  * knows how many servers there are.
  *
  * Everything that sends runs on the communication thread. */
-#include "worker/client.h"
+#include "server/client.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "optim/optim.h"
-#include "worker/mail.h"
+#include "server/message.h"
 
 /* Between this worker and one server. */
-struct box {
+struct link {
     struct syn_chunk shard;
     uint8_t *out;
     uint8_t *in;
@@ -22,11 +22,11 @@ struct box {
 struct syn_client {
     struct syn_group *group;
     struct syn_layout *layout; /* for the names of tensors */
-    struct syn_mail_form form;
+    struct syn_message_form form;
     size_t size;
     size_t servers;
     size_t rows;
-    struct box *boxes;            /* [servers] */
+    struct link *links;           /* [servers] */
     struct syn_request *requests; /* [2 * servers]: sends, then receives */
     struct syn_list part;         /* of a list, that lies in a shard */
     float *pulled;                /* [size] */
@@ -39,11 +39,11 @@ void syn_client_close(struct syn_client *client)
 {
     if (!client)
         return;
-    for (size_t i = 0; client->boxes && i < client->servers; i++) {
-        free(client->boxes[i].out);
-        free(client->boxes[i].in);
+    for (size_t i = 0; client->links && i < client->servers; i++) {
+        free(client->links[i].out);
+        free(client->links[i].in);
     }
-    free(client->boxes);
+    free(client->links);
     free(client->requests);
     free(client->pulled);
     syn_list_close(&client->part);
@@ -51,28 +51,29 @@ void syn_client_close(struct syn_client *client)
     free(client);
 }
 
-static enum syn_status allocate(struct syn_client *client, const struct syn_store_setup *setup)
+static enum syn_status allocate(struct syn_client *client, const struct syn_server_setup *setup)
 {
     client->group = setup->group;
     client->size = syn_layout_size(setup->layout);
     client->servers = syn_group_servers(setup->group);
     client->rows = 1 + syn_optimizer_memories(&setup->options->optimizer);
-    client->form = syn_mail_form_of(setup->options, client->size);
+    client->form = syn_message_form_of(setup->options, client->size);
     SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
-    SYN_TRY(syn_allocate(client->servers, sizeof *client->boxes, &client->boxes));
+    SYN_TRY(syn_allocate(client->servers, sizeof *client->links, &client->links));
     SYN_TRY(syn_allocate(2 * client->servers, sizeof *client->requests, &client->requests));
     SYN_TRY(syn_allocate(client->size, sizeof(float), &client->pulled));
     for (size_t i = 0; i < client->servers; i++) {
-        struct box *box = &client->boxes[i];
-        box->shard = syn_mail_shard(setup->group, client->size, i);
-        box->in_room = syn_mail_answer_room(box->shard.count);
-        SYN_TRY(syn_allocate(1, syn_mail_push_room(&client->form, box->shard.count), &box->out));
-        SYN_TRY(syn_allocate(1, box->in_room, &box->in));
+        struct link *link = &client->links[i];
+        link->shard = syn_message_shard(setup->group, client->size, i);
+        link->in_room = syn_message_answer_room(link->shard.count);
+        SYN_TRY(
+            syn_allocate(1, syn_message_push_room(&client->form, link->shard.count), &link->out));
+        SYN_TRY(syn_allocate(1, link->in_room, &link->in));
     }
     return syn_list_open(&client->part, client->form.is_dense ? 0 : client->form.limit);
 }
 
-enum syn_status syn_client_open(const struct syn_store_setup *setup, struct syn_client **client)
+enum syn_status syn_client_open(const struct syn_server_setup *setup, struct syn_client **client)
 {
     struct syn_client *made;
     SYN_TRY(syn_allocate(1, sizeof *made, &made));
@@ -176,43 +177,43 @@ static size_t write_list(struct syn_client *client, const struct syn_contributio
 }
 
 /* Write the message for one server. Returns its bytes, or 0 if there is nothing to say. */
-static size_t write_push(struct syn_client *client, const struct box *box,
+static size_t write_push(struct syn_client *client, const struct link *link,
                          const struct syn_contribution *in, struct syn_outcome *out)
 {
-    struct syn_chunk part = overlap(in, box->shard);
+    struct syn_chunk part = overlap(in, link->shard);
     if (part.count == 0 && !in->is_last)
         return 0;
     size_t limit = in->about.limit < part.count ? in->about.limit : part.count;
-    struct syn_mail_head head = {
+    struct syn_message_head head = {
         .lr = in->lr,
-        .magic = SYN_MAIL_MAGIC,
-        .kind = SYN_MAIL_PUSH,
-        .flags = (in->is_last ? SYN_MAIL_ENDS : 0U) | (in->pulls ? SYN_MAIL_PULLS : 0U),
+        .magic = SYN_MESSAGE_MAGIC,
+        .kind = SYN_MESSAGE_PUSH,
+        .flags = (in->is_last ? SYN_MESSAGE_ENDS : 0U) | (in->pulls ? SYN_MESSAGE_PULLS : 0U),
         .step = client->steps,
         .bucket = in->about.bucket,
-        .first = (uint32_t)(part.count ? in->first + part.first - box->shard.first : 0),
+        .first = (uint32_t)(part.count ? in->first + part.first - link->shard.first : 0),
         .count = (uint32_t)part.count,
         .limit = (uint32_t)limit,
     };
-    uint8_t *body = box->out + sizeof head;
+    uint8_t *body = link->out + sizeof head;
     if (part.count > 0)
         head.bytes = client->form.is_dense ? write_dense(client, in, out, part, body)
                                            : write_list(client, in, part, head.limit, body);
-    memcpy(box->out, &head, sizeof head);
+    memcpy(link->out, &head, sizeof head);
     return sizeof head + head.bytes;
 }
 
 static enum syn_status send_to(struct syn_client *client, size_t server, size_t bytes)
 {
-    return syn_group_send(client->group, client->group->workers + server, client->boxes[server].out,
+    return syn_group_send(client->group, client->group->workers + server, client->links[server].out,
                           bytes, &client->requests[server]);
 }
 
 static enum syn_status receive_from(struct syn_client *client, size_t server)
 {
-    const struct box *box = &client->boxes[server];
-    return syn_group_receive(client->group, client->group->workers + server, box->in, box->in_room,
-                             &client->requests[client->servers + server]);
+    const struct link *link = &client->links[server];
+    return syn_group_receive(client->group, client->group->workers + server, link->in,
+                             link->in_room, &client->requests[client->servers + server]);
 }
 
 /* Wait for all that was started; a failure to start is the first to be told. */
@@ -232,21 +233,21 @@ static enum syn_status read_answers(struct syn_client *client, bool are_halves, 
     size_t width = are_halves ? sizeof(uint16_t) : sizeof(float);
     *stalest = 0;
     for (size_t i = 0; i < client->servers; i++) {
-        const struct box *box = &client->boxes[i];
+        const struct link *link = &client->links[i];
         size_t came = client->requests[client->servers + i].count;
         struct syn_answer_head head = {0};
-        const uint8_t *body = box->in + sizeof head;
-        size_t expected = sizeof head + box->shard.count * width;
-        memcpy(&head, box->in, sizeof head);
+        const uint8_t *body = link->in + sizeof head;
+        size_t expected = sizeof head + link->shard.count * width;
+        memcpy(&head, link->in, sizeof head);
         if (came != expected || head.step != step)
             return syn_fail(SYN_FORMAT,
                             "server %zu answers step %u with %zu bytes; expected step %u, %zu", i,
                             head.step, came, step, expected);
-        float *to = weights + box->shard.first;
+        float *to = weights + link->shard.first;
         if (are_halves)
-            syn_kernels()->from_half(to, (const uint16_t *)(const void *)body, box->shard.count);
+            syn_kernels()->from_half(to, (const uint16_t *)(const void *)body, link->shard.count);
         else
-            memcpy(to, body, box->shard.count * sizeof *to);
+            memcpy(to, body, link->shard.count * sizeof *to);
         *stalest = head.staleness > *stalest ? head.staleness : *stalest;
     }
     return SYN_OK;
@@ -277,7 +278,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
     for (size_t i = 0; i < client->servers && is_answered && status == SYN_OK; i++)
         status = receive_from(client, i);
     for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
-        size_t bytes = write_push(client, &client->boxes[i], in, out);
+        size_t bytes = write_push(client, &client->links[i], in, out);
         if (bytes > 0)
             status = send_to(client, i, bytes);
     }
@@ -299,81 +300,82 @@ const struct syn_exchange_type syn_client_exchange = {
     .run = run,
 };
 
-/* Something else to say to all servers, on the communication thread. */
-struct errand {
-    struct syn_work work; /* first, so that a work is its errand */
+/* What else is asked of all servers, on the communication thread. */
+struct request {
+    struct syn_work work; /* first, so that a work is its request */
     struct syn_client *client;
-    enum syn_mail_kind kind;
+    enum syn_message_kind kind;
     size_t row;
     float *asked;       /* [size] to be answered with, or NULL */
     const float *given; /* [size] to send along, or NULL */
 };
 
 /* Write the message for one server. Returns its bytes. */
-static size_t write_errand(const struct syn_client *client, const struct box *box,
-                           const struct errand *errand)
+static size_t write_request(const struct syn_client *client, const struct link *link,
+                            const struct request *request)
 {
-    struct syn_mail_head head = {.magic = SYN_MAIL_MAGIC,
-                                 .kind = (uint32_t)errand->kind,
-                                 .step = client->steps,
-                                 .bucket = (uint32_t)errand->row};
-    if (errand->given) {
-        head.bytes = box->shard.count * sizeof(float);
-        memcpy(box->out + sizeof head, errand->given + box->shard.first, head.bytes);
+    struct syn_message_head head = {.magic = SYN_MESSAGE_MAGIC,
+                                    .kind = (uint32_t)request->kind,
+                                    .step = client->steps,
+                                    .bucket = (uint32_t)request->row};
+    if (request->given) {
+        head.bytes = link->shard.count * sizeof(float);
+        memcpy(link->out + sizeof head, request->given + link->shard.first, head.bytes);
     }
-    memcpy(box->out, &head, sizeof head);
+    memcpy(link->out, &head, sizeof head);
     return sizeof head + head.bytes;
 }
 
-static enum syn_status tell_all(struct syn_client *client, const struct errand *errand)
+static enum syn_status ask_all(struct syn_client *client, const struct request *request)
 {
     enum syn_status status = SYN_OK;
     memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
     for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
-        size_t bytes = write_errand(client, &client->boxes[i], errand);
-        status = errand->asked ? receive_from(client, i) : SYN_OK;
+        size_t bytes = write_request(client, &client->links[i], request);
+        status = request->asked ? receive_from(client, i) : SYN_OK;
         if (status == SYN_OK)
             status = send_to(client, i, bytes);
     }
     SYN_TRY(wait_for_all(client, status));
     uint64_t unused;
-    return errand->asked ? read_answers(client, false, client->steps, errand->asked, &unused)
-                         : SYN_OK;
+    return request->asked ? read_answers(client, false, client->steps, request->asked, &unused)
+                          : SYN_OK;
 }
 
-static enum syn_status run_errand(struct syn_work *work)
+static enum syn_status run_request(struct syn_work *work)
 {
-    const struct errand *errand = (const struct errand *)work;
-    return tell_all(errand->client, errand);
+    const struct request *request = (const struct request *)work;
+    return ask_all(request->client, request);
 }
 
-static enum syn_status send_off(struct errand *errand)
+static enum syn_status send_off(struct request *request)
 {
-    const struct syn_client *client = errand->client;
-    errand->work.run = run_errand;
-    syn_comm_post(client->comm, &errand->work);
-    SYN_TRY(syn_comm_wait(client->comm, &errand->work));
-    errand->work.cost.wait_ms = errand->work.cost.exchange_ms;
-    syn_cost_add(client->cost, &errand->work.cost);
+    const struct syn_client *client = request->client;
+    request->work.run = run_request;
+    syn_comm_post(client->comm, &request->work);
+    SYN_TRY(syn_comm_wait(client->comm, &request->work));
+    request->work.cost.wait_ms = request->work.cost.exchange_ms;
+    syn_cost_add(client->cost, &request->work.cost);
     return SYN_OK;
 }
 
 enum syn_status syn_client_settle(struct syn_client *client, size_t row, float *floats)
 {
-    struct errand errand = {.client = client, .kind = SYN_MAIL_SETTLE, .row = row, .asked = floats};
-    return send_off(&errand);
+    struct request request = {
+        .client = client, .kind = SYN_MESSAGE_SETTLE, .row = row, .asked = floats};
+    return send_off(&request);
 }
 
 enum syn_status syn_client_restore(struct syn_client *client, size_t row, const float *floats)
 {
     bool gives = client->group->rank == 0;
-    struct errand errand = {
-        .client = client, .kind = SYN_MAIL_RESTORE, .row = row, .given = gives ? floats : NULL};
-    return send_off(&errand);
+    struct request request = {
+        .client = client, .kind = SYN_MESSAGE_RESTORE, .row = row, .given = gives ? floats : NULL};
+    return send_off(&request);
 }
 
 void syn_client_farewell(struct syn_client *client)
 {
-    struct errand errand = {.client = client, .kind = SYN_MAIL_FAREWELL};
-    send_off(&errand);
+    struct request request = {.client = client, .kind = SYN_MESSAGE_LEAVE};
+    send_off(&request);
 }

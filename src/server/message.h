@@ -8,8 +8,8 @@
  * A server's state is a few rows of as many floats as its shard has entries: row 0 the weights, the
  * others what the optimizer remembers of each weight. Rows are asked for and given back one at a
  * time, so that no message is larger than a dense push. */
-#ifndef SYN_WORKER_MAIL_H
-#define SYN_WORKER_MAIL_H
+#ifndef SYN_SERVER_MESSAGE_H
+#define SYN_SERVER_MESSAGE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,22 +18,22 @@
 #include "reducer/options.h"
 #include "select/select.h"
 
-enum syn_mail_kind {
-    SYN_MAIL_PUSH,
-    SYN_MAIL_SETTLE,   /* a row as it is, please, once all workers have asked for it */
-    SYN_MAIL_RESTORE,  /* be given a row: from worker 0, the others only say that they know */
-    SYN_MAIL_FAREWELL, /* this worker has closed */
-    SYN_MAIL_KINDS
+enum syn_message_kind {
+    SYN_MESSAGE_PUSH,
+    SYN_MESSAGE_SETTLE,  /* a row as it is, please, once all workers have asked for it */
+    SYN_MESSAGE_RESTORE, /* be given a row: from worker 0, the others only say that they know */
+    SYN_MESSAGE_LEAVE,   /* this worker has closed */
+    SYN_MESSAGE_KINDS
 };
 
 enum {
-    SYN_MAIL_ENDS = 1, /* the step's last message */
-    SYN_MAIL_PULLS = 2 /* the weights after this step, please */
+    SYN_MESSAGE_ENDS = 1, /* the step's last message */
+    SYN_MESSAGE_PULLS = 2 /* the weights after this step, please */
 };
 
-#define SYN_MAIL_MAGIC 0x314d5953U /* "SYM1" */
+#define SYN_MESSAGE_MAGIC 0x314d5953U /* "SYM1" */
 
-struct syn_mail_head {
+struct syn_message_head {
     double lr;
     uint64_t bytes; /* behind the head */
     uint32_t magic;
@@ -52,7 +52,7 @@ struct syn_answer_head {
 };
 
 /* How pushes are written; the same at both ends. */
-struct syn_mail_form {
+struct syn_message_form {
     bool is_dense;
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
@@ -60,12 +60,12 @@ struct syn_mail_form {
     bool pulls_halves;                    /* answers to pushes are rounded; to settles never */
 };
 
-static inline struct syn_mail_form syn_mail_form_of(const struct syn_worker_options *options,
-                                                    size_t size)
+static inline struct syn_message_form syn_message_form_of(const struct syn_worker_options *options,
+                                                          size_t size)
 {
     const struct syn_reducer_options *reducer = &options->reducer;
     bool is_dense = syn_select_find(reducer->select)->is_dense;
-    return (struct syn_mail_form){
+    return (struct syn_message_form){
         .is_dense = is_dense,
         .values = syn_value_find(reducer->values),
         .indices = syn_index_find(reducer->indices),
@@ -75,23 +75,23 @@ static inline struct syn_mail_form syn_mail_form_of(const struct syn_worker_opti
 }
 
 /* The shard of server number `server` of the group. */
-static inline struct syn_chunk syn_mail_shard(const struct syn_group *group, size_t size,
-                                              size_t server)
+static inline struct syn_chunk syn_message_shard(const struct syn_group *group, size_t size,
+                                                 size_t server)
 {
     return syn_chunk_of(size, group->size - group->workers, server);
 }
 
 /* Room for any message to, and any answer from, a server with so many entries. */
-static inline size_t syn_mail_push_room(const struct syn_mail_form *form, size_t count)
+static inline size_t syn_message_push_room(const struct syn_message_form *form, size_t count)
 {
     size_t most = form->limit < count ? form->limit : count;
     size_t body = form->is_dense ? form->values->measure(count)
                                  : syn_packet_bound(form->values, form->indices, most, count);
     size_t row = count * sizeof(float);
-    return sizeof(struct syn_mail_head) + (body > row ? body : row);
+    return sizeof(struct syn_message_head) + (body > row ? body : row);
 }
 
-static inline size_t syn_mail_answer_room(size_t count)
+static inline size_t syn_message_answer_room(size_t count)
 {
     return sizeof(struct syn_answer_head) + count * sizeof(float);
 }

@@ -1,17 +1,18 @@
 /* A worker's talk with the parameter servers: pushes as an exchange from which no sum comes out,
  * the weights that answer them, settling and the farewell. */
-#ifndef SYN_WORKER_CLIENT_H
-#define SYN_WORKER_CLIENT_H
+#ifndef SYN_SERVER_CLIENT_H
+#define SYN_SERVER_CLIENT_H
 
 #include "exchange/exchange.h"
-#include "worker/store.h"
+#include "reducer/road.h"
+#include "server/server.h"
 
 struct syn_client;
 
 /* For a reducer, over which this client's state is lent to it. */
 extern const struct syn_exchange_type syn_client_exchange;
 
-enum syn_status syn_client_open(const struct syn_store_setup *setup, struct syn_client **client);
+enum syn_status syn_client_open(const struct syn_server_setup *setup, struct syn_client **client);
 void syn_client_close(struct syn_client *client);
 
 /* The communication thread on which everything is said, and where its cost is added up. */

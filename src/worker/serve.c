@@ -1,0 +1,40 @@
+/* Being a parameter server: what must hold before one serves (server/server.h). */
+#include "schedule/schedule.h"
+#include "server/server.h"
+#include "transport/transport.h"
+#include "worker/clip.h"
+#include "worker/options.h"
+
+static enum syn_status check(struct syn_group *group, const struct syn_layout *layout,
+                             const float *weights, struct syn_worker_options *options)
+{
+    double momentum;
+    if (group->rank < group->workers)
+        return syn_fail(SYN_INVALID, "worker %zu of %zu is no server; see syn_group_appoint()",
+                        group->rank, group->workers);
+    SYN_TRY(syn_worker_resolve(options, syn_group_servers(group), &momentum));
+    return syn_worker_check_consistency(group, layout, options, weights);
+}
+
+enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_worker_options *options, const float *weights)
+{
+    struct syn_worker_options resolved = *options;
+    syn_group_enter(group);
+    enum syn_status status = check(group, layout, weights, &resolved);
+    if (status == SYN_OK) {
+        struct syn_server_setup setup = {
+            .group = group,
+            .layout = layout,
+            .options = &resolved,
+            .weights = weights,
+            .longest = syn_clip_merged(&resolved),
+            .is_async = syn_schedule_find(resolved.schedule)->is_async,
+        };
+        status = syn_server_run(&setup);
+    } else {
+        syn_group_abandon(group, status, syn_error_text());
+    }
+    syn_group_depart(group);
+    return status;
+}

@@ -150,6 +150,7 @@ const struct syn_exchange_type syn_exchange_adaptive = {
     .part = {"adaptive", "each step as its density says: everything on the ring, or split"},
     .is_dense = true,
     .follows_density = true,
+    .rounds = syn_ring_rounds, /* of its dense form, as theory is; the other one is split's */
     .theory = theory,
     .open = open_state,
     .run = run,

@@ -36,7 +36,7 @@ static void print(const struct worker *worker)
                     : "%s, %llu floats, %zu entries, %zu workers on %s: %.3f ms, %llu bytes from "
                       "the busiest worker (theory: %.0f)\n";
     printf(form, flags->reducer.exchange, (unsigned long long)flags->n, got->count,
-           syn_group_size(worker->group), syn_group_transport(worker->group), got->ms,
+           syn_group_workers(worker->group), syn_group_transport(worker->group), got->ms,
            (unsigned long long)got->bytes_max, got->bytes_bound);
 }
 

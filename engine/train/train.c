@@ -169,11 +169,12 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
     bool is_first = syn_group_rank(group) == 0;
     struct syn_train_watch others = stops_of(watch);
     struct syn_run *run;
-    own.workers = syn_group_size(group); /* whatever was typed: under a launcher its ranks count */
+    own.workers =
+        syn_group_workers(group); /* whatever was typed: under a launcher its ranks count */
     status = syn_train_compare(&own, group);
     if (status == SYN_OK)
         status = syn_group_appoint(group, (size_t)options->servers);
-    own.workers = syn_group_size(group);
+    own.workers = syn_group_workers(group);
     if (status == SYN_OK)
         status = prepare(&own, group, &run);
     if (status == SYN_OK)

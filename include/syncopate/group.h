@@ -117,10 +117,13 @@ enum syn_status syn_group_appoint(struct syn_group *group, size_t servers);
 /* Number of parameter servers, 0 unless appointed. Their ranks follow the workers'. */
 size_t syn_group_servers(const struct syn_group *group);
 
-/* This member's number: 0 to syn_group_size() - 1 for workers, from there on for servers. */
+/* This member's number: 0 to syn_group_workers() - 1 for workers, from there on for servers. */
 size_t syn_group_rank(const struct syn_group *group);
 
 /* P, the number of workers. */
+size_t syn_group_workers(const struct syn_group *group);
+
+/* Number of all members: workers and servers. */
 size_t syn_group_size(const struct syn_group *group);
 
 /* "threads", "mpi" or "caller". */

@@ -94,7 +94,8 @@ class Group(_Owned):
     def __init__(self, handle: c_void_p, release: Callable[[c_void_p], None] = _leave):
         super().__init__(handle, release)
         self.rank: int = C.syn_group_rank(handle)
-        self.size: int = C.syn_group_size(handle)  # workers; servers' ranks follow theirs
+        self.size: int = C.syn_group_size(handle)  # members: workers, then servers
+        self.workers: int = C.syn_group_workers(handle)
         self.transport: str = C.syn_group_transport(handle).decode()
 
     @classmethod
@@ -107,12 +108,12 @@ class Group(_Owned):
     def appoint(self, servers: int) -> None:
         """Make the last members parameter servers. All say the same, before they open anything."""
         C.syn_group_appoint(self.handle, servers)
-        self.size = C.syn_group_size(self.handle)
+        self.workers = C.syn_group_workers(self.handle)
 
     @property
     def is_server(self) -> bool:
         """Whether this member is a parameter server."""
-        return self.rank >= self.size
+        return self.rank >= self.workers
 
     @classmethod
     def of_threads(cls, workers: int, options: GroupOptions | None = None) -> "list[Group]":

@@ -143,6 +143,7 @@ PLAIN_CALLS = {
     "syn_group_under_mpi": (c_bool, []),
     "syn_group_rank": (c_size_t, [c_void_p]),
     "syn_group_size": (c_size_t, [c_void_p]),
+    "syn_group_workers": (c_size_t, [c_void_p]),
     "syn_group_transport": (c_char_p, [c_void_p]),
     "syn_group_leave": (None, [c_void_p, c_int, c_char_p]),
     "syn_group_close": (None, [c_void_p]),

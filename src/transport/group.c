@@ -90,9 +90,14 @@ size_t syn_group_rank(const struct syn_group *group)
     return group->rank;
 }
 
-size_t syn_group_size(const struct syn_group *group)
+size_t syn_group_workers(const struct syn_group *group)
 {
     return group->workers;
+}
+
+size_t syn_group_size(const struct syn_group *group)
+{
+    return group->size;
 }
 
 size_t syn_group_servers(const struct syn_group *group)

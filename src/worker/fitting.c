@@ -42,7 +42,7 @@ enum syn_status syn_fitting_open(struct syn_worker *worker, struct syn_fitting *
         .overhead = options->overhead,
         .is_delayed = worker->schedule->is_delayed && !options->blocking_pull,
         .keep = options->reducer.keep,
-        .workers = syn_group_size(worker->group),
+        .workers = syn_group_workers(worker->group),
     };
     made->budget = syn_budget_begin();
     made->is_measuring =

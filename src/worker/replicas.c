@@ -34,7 +34,7 @@ static void close_state(void *state)
 static enum syn_status open_parts(struct replicas *own, const struct syn_store_setup *setup)
 {
     own->size = syn_layout_size(setup->layout);
-    own->workers = syn_group_size(setup->group);
+    own->workers = syn_group_workers(setup->group);
     own->sends_updates = setup->options->send_updates;
     own->longest = syn_clip_merged(setup->options);
     SYN_TRY(syn_allocate(own->size, sizeof *own->weights, &own->weights));

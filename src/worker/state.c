@@ -28,7 +28,7 @@ static struct head head_of(const struct syn_worker *worker)
     struct head head = {
         .layout_size = worker->size,
         .rank = syn_group_rank(worker->group),
-        .workers = syn_group_size(worker->group),
+        .workers = syn_group_workers(worker->group),
         .steps = worker->steps,
         .compared = worker->compared,
         .snapshot_steps = {worker->snapshot_steps[0], worker->snapshot_steps[1]},

@@ -101,7 +101,7 @@ static enum syn_status resolve(struct syn_worker *worker, const struct syn_layou
                                const float *weights)
 {
     struct syn_group *group = worker->group;
-    if (syn_group_rank(group) >= syn_group_size(group))
+    if (syn_group_rank(group) >= syn_group_workers(group))
         return syn_fail(SYN_INVALID, "%s does not train; it calls syn_worker_serve()",
                         syn_group_name(group, group->rank).text);
     SYN_TRY(syn_worker_resolve(&worker->options, syn_group_servers(group), &worker->momentum));
@@ -191,7 +191,7 @@ static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
 /* As long as the mean gradient may be that it stands for. */
 static float clip_own(const struct syn_worker *worker, const float *gradient)
 {
-    double own = syn_clip_own(&worker->options, syn_group_size(worker->group));
+    double own = syn_clip_own(&worker->options, syn_group_workers(worker->group));
     double longest = own > 0 ? own : worker->options.clip;
     if (longest == 0)
         return 1;

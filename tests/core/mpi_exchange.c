@@ -40,10 +40,10 @@ int main(void)
     for (const struct scenario *scenario = all_scenarios; scenario->name; scenario++) {
         struct account account;
         scenario_run(scenario, group, &account);
-        uint64_t threads = hash_on_threads(scenario, syn_group_size(group));
+        uint64_t threads = hash_on_threads(scenario, syn_group_workers(group));
         if (account.status != SYN_OK || account.hash != threads) {
             fprintf(stderr, "rank %zu of %zu, %s: %s\n", syn_group_rank(group),
-                    syn_group_size(group), scenario->name,
+                    syn_group_workers(group), scenario->name,
                     account.status != SYN_OK ? account.cause : "other bits than on threads");
             failures++;
         }

@@ -59,7 +59,7 @@ int main(void)
         fprintf(stderr, "%s\n", syn_error_text());
         return 1;
     }
-    size_t members = syn_group_size(group);
+    size_t members = syn_group_workers(group);
     size_t servers = members > 3 ? 2 : 1;
     int failures = 0;
     for (size_t run = 0; run < sizeof runs / sizeof runs[0]; run++)

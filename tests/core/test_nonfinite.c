@@ -117,7 +117,7 @@ static void member(struct syn_group *group, size_t rank, void *context)
     if (status == SYN_OK)
         status = syn_worker_open(group, layout, &run->options, first, &worker);
     if (note(run, rank, 0, status, first) && worker)
-        train(run, worker, rank, rank + 1 == syn_group_size(group));
+        train(run, worker, rank, rank + 1 == syn_group_workers(group));
     syn_worker_close(worker);
     syn_layout_free(layout);
 }

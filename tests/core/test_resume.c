@@ -60,12 +60,12 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
     scenario_weights(weights, QUADRATIC_SIZE);
     if (status == SYN_OK)
         status = syn_group_appoint(group, own->servers);
-    bool serves = rank >= syn_group_size(group);
+    bool serves = rank >= syn_group_workers(group);
     if (status == SYN_OK)
         status = serves ? syn_worker_serve(group, layout, &own->options, weights)
                         : syn_worker_open(group, layout, &own->options, weights, &worker);
     if (status == SYN_OK && !serves)
-        status = begin_or_resume(own, worker, rank, syn_group_size(group), weights);
+        status = begin_or_resume(own, worker, rank, syn_group_workers(group), weights);
     size_t first = own->archive_count > 0 ? own->saved_at : 0;
     for (size_t step = first; step < STEPS && status == SYN_OK && !serves; step++) {
         /* A falling learning rate, so that a rate remembered wrongly shows. */

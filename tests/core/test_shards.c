@@ -81,7 +81,7 @@ static void member(struct syn_group *group, size_t rank, void *context)
     if (run->status[rank] == SYN_OK)
         run->status[rank] = syn_worker_open(group, layout, &run->options, weights, &worker);
     if (worker)
-        train(run, worker, rank, rank + 1 == syn_group_size(group));
+        train(run, worker, rank, rank + 1 == syn_group_workers(group));
     snprintf(run->cause[rank], sizeof run->cause[rank], "%s", syn_error_text());
     syn_worker_close(worker);
     syn_layout_free(layout);

@@ -178,7 +178,7 @@ static void groups_close_in_any_order_without_having_been_used(void **state)
     struct syn_group *groups[3];
     assert_ok(syn_group_open_threads(3, NULL, groups));
     assert_int_equal(syn_group_rank(groups[1]), 1);
-    assert_int_equal(syn_group_size(groups[1]), 3);
+    assert_int_equal(syn_group_workers(groups[1]), 3);
     assert_string_equal(syn_group_transport(groups[1]), "threads");
     syn_group_close(groups[2]);
     syn_group_close(groups[0]);

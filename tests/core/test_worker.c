@@ -244,7 +244,7 @@ static void talk_in_passing(struct syn_group *group, size_t rank, void *context)
         quadratic_gradient(rank, step, weights, gradient);
         holds = holds && syn_worker_step(worker, gradient, &rates, weights) == SYN_OK &&
                 syn_worker_hear(worker) == SYN_OK;
-        for (uint64_t w = 0; w < syn_group_size(group); w++)
+        for (uint64_t w = 0; w < syn_group_workers(group); w++)
             holds = holds && heard[w] == (step + 1) * w;
         run->hash[rank] = syn_hash(run->hash[rank], weights, sizeof weights);
     }

@@ -110,7 +110,7 @@ def test_it_is_imported_without_mpi_and_says_so_when_mpi_is_asked_for(installed,
 def test_it_uses_mpi_where_there_is_one(installed, place):
     output = run(["mpirun", "-n", "2", *installed, "-c",
                   "from syncopate.core import Group; group = Group.over_mpi(); "
-                  "print(f'{group.transport} {group.size}\\n', end='')"], cwd=place)
+                  "print(f'{group.transport} {group.workers}\\n', end='')"], cwd=place)
     assert output.count("mpi 2") == 2
 
 

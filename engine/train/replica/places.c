@@ -118,7 +118,7 @@ size_t syn_places_json(const struct syn_place *all, size_t count, char *text, si
 enum syn_status syn_places_gather(struct syn_group *group, uint64_t asked, struct syn_place *all)
 {
     struct syn_place here = syn_place_here(asked);
-    size_t workers = syn_group_size(group);
+    size_t workers = syn_group_workers(group);
     if (strcmp(syn_group_transport(group), "threads") != 0)
         return syn_group_rank(group) < workers ? syn_gather(group, &here, sizeof here, all)
                                                : syn_gather_attend(group);

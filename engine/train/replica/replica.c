@@ -72,7 +72,7 @@ enum syn_status syn_replica_open(const struct syn_train_options *options, struct
     *own = *options;
     replica->group = group;
     replica->rank = syn_group_rank(group);
-    own->workers = syn_group_size(group);
+    own->workers = syn_group_workers(group);
     own->servers = syn_group_servers(group);
     SYN_TRY(syn_train_check(own));
     if (own->resume[0] && !own->out[0])

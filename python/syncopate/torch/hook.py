@@ -266,7 +266,7 @@ class Attached:
 
     def _merge(self, route: Route) -> Cost:
         scale = self._scale()
-        factor = scale / self.group.size
+        factor = scale / self.group.workers
         if self._overlaps:
             return self.reducer.finish(factor, route.places).cost
         return self.reducer.step(route.pieces, self.density.at(self.steps), 1 / scale, factor,
@@ -310,7 +310,7 @@ class Attached:
         self._check_open()
         steps = max(self.steps, 1)
         last = cost_as_dict(self.reducer.merged.cost)
-        found: dict[str, float] = {"steps": self.steps, "workers": self.group.size,
+        found: dict[str, float] = {"steps": self.steps, "workers": self.group.workers,
                                    "parameters": self.layout.size,
                                    "density": last["selected"] / self.layout.size}
         found.update(last)
@@ -350,7 +350,7 @@ class Attached:
         """Tell all workers as many numbers as they tell, and hear theirs."""
         self._check_open()
         mine = torch.tensor(values)
-        everyone = [torch.empty_like(mine) for _ in range(self.group.size)]
+        everyone = [torch.empty_like(mine) for _ in range(self.group.workers)]
         dist.all_gather(everyone, mine)
         return [each.tolist() for each in everyone]
 

@@ -40,7 +40,7 @@ class Metrics:
         self._log_every = log_every
         self._speed = f"{unit}_per_s"
         self._is_text = unit == "words"
-        self._settings = {**source.options, "workers": source.group.size, "engine": "pytorch",
+        self._settings = {**source.options, "workers": source.group.workers, "engine": "pytorch",
                           **settings}
         self._directory = directory
         self._began = self._last = time.perf_counter()
@@ -90,7 +90,7 @@ class Metrics:
 
     def _log(self, lr: float) -> None:
         sums, self._sums = self._sums, {}
-        steps, workers = sums["steps"], self._source.group.size
+        steps, workers = sums["steps"], self._source.group.workers
         totals = dict(self._source.totals)
         spent = {name: (totals[name] - self._before[name]) / steps for name in totals}
         self._before = totals
@@ -119,7 +119,7 @@ class Metrics:
     def finish(self) -> dict[str, Any]:
         """The run has ended; the summary, which the first worker writes."""
         source = self._source
-        steps, workers = max(source.steps, 1), source.group.size
+        steps, workers = max(source.steps, 1), source.group.workers
         bytes_out = source.totals["bytes_out"] / steps
         dense = 2 * (workers - 1) / workers * 4 * source.layout.size  # bytes of a ring
         summary = {**{name: self._settings.get(name) for name in ("algo", "model", "data")},

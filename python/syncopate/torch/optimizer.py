@@ -233,10 +233,10 @@ class Optimizer(torch.optim.Optimizer):
 
     def _average_statistics(self) -> None:
         buffers = self._statistics()
-        if not buffers or self.group.size == 1:
+        if not buffers or self.group.workers == 1:
             return
         mine = torch.cat([buffer.float().flatten() for buffer in buffers])
-        everyone = torch.empty(self.group.size, mine.numel())
+        everyone = torch.empty(self.group.workers, mine.numel())
         self._try(self.worker.gather, mine.data_ptr(), 4 * mine.numel(), everyone.data_ptr())
         parts = everyone.mean(0).split([buffer.numel() for buffer in buffers])
         for buffer, part in zip(buffers, parts):
@@ -249,7 +249,7 @@ class Optimizer(torch.optim.Optimizer):
         in milliseconds, bytes are payload."""
         steps = max(self.steps, 1)
         last = cost_as_dict(self.worker.last_cost())
-        found: dict[str, float] = {"steps": self.steps, "workers": self.group.size,
+        found: dict[str, float] = {"steps": self.steps, "workers": self.group.workers,
                                    "parameters": self.layout.size,
                                    "density": last["selected"] / self.layout.size}
         found.update(last)
@@ -304,7 +304,7 @@ class Optimizer(torch.optim.Optimizer):
     def gather(self, values: list[int]) -> list[list[int]]:
         """Tell all workers as many numbers as they tell, and hear theirs."""
         mine = torch.tensor(values)
-        everyone = torch.empty(self.group.size, mine.numel(), dtype=mine.dtype)
+        everyone = torch.empty(self.group.workers, mine.numel(), dtype=mine.dtype)
         self._try(self.worker.gather, mine.data_ptr(), 8 * mine.numel(), everyone.data_ptr())
         return everyone.tolist()
 

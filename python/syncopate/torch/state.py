@@ -44,7 +44,7 @@ def _tensor(content: bytes) -> torch.Tensor:
 def pack(kind: str, group: Group, layout: Layout, steps: int,
          parts: dict[str, bytes]) -> dict[str, Any]:
     """A state as plain data. Parts are tensors of bytes, which torch.save() writes well."""
-    return {"syncopate": VERSION, "kind": kind, "rank": group.rank, "workers": group.size,
+    return {"syncopate": VERSION, "kind": kind, "rank": group.rank, "workers": group.workers,
             "steps": steps, "tensors": dict(zip(layout.names, layout.counts)),
             "parts": {name: _tensor(content) for name, content in parts.items()}}
 
@@ -70,7 +70,7 @@ def unpack(kind: str, saved: dict[str, Any] | Sequence[dict[str, Any]], group: G
         raise StateError("no states to load")
     for place, each in enumerate(states):
         _check(kind, each, layout)
-        expected = (group.rank, group.size) if is_one else (place, len(states))
+        expected = (group.rank, group.workers) if is_one else (place, len(states))
         found = (each["rank"], each["workers"])
         if found != expected:
             raise StateError(
@@ -115,11 +115,11 @@ def _prune(directory: str, group: Group, keep: int) -> None:
     of workers has left."""
     sets = _sets(directory)
     own = sorted(steps for (steps, workers), paths in sets.items()
-                 if workers == group.size and group.rank in paths)
+                 if workers == group.workers and group.rank in paths)
     oldest = own[-keep] if len(own) >= keep else -1
     for (steps, _), paths in sets.items():
         for rank, path in paths.items():
-            if steps < oldest and rank % group.size == group.rank:
+            if steps < oldest and rank % group.workers == group.rank:
                 os.remove(path)
 
 
@@ -127,7 +127,7 @@ def _usable(sets: dict[tuple[int, int], dict[int, str]], group: Group) -> list[t
     """Sets of which this worker sees what it needs: its own file, or all, if the number of workers was
     another one. The newest first."""
     return sorted((key for key, paths in sets.items()
-                   if (group.rank in paths if key[1] == group.size else len(paths) == key[1])),
+                   if (group.rank in paths if key[1] == group.workers else len(paths) == key[1])),
                   reverse=True)
 
 
@@ -158,11 +158,11 @@ def load(directory: str, what: Stateful) -> dict[str, Any]:
         parts = ", ".join(f"step {steps}: {len(paths)} of {workers} workers"
                           for (steps, workers), paths in sorted(sets.items()))
         raise StateError(f'no complete set of states in "{directory}" on all workers; worker '
-                         f'{what.group.rank} of {what.group.size} sees: {parts or "nothing"}')
+                         f'{what.group.rank} of {what.group.workers} sees: {parts or "nothing"}')
     _, workers = newest
     paths = sets[newest]
     own = _read(paths[what.group.rank % workers])
-    if workers == what.group.size:
+    if workers == what.group.workers:
         what.load_state_dict(own["state"])
     else:
         what.load_state_dict([_read(paths[rank])["state"] for rank in range(workers)])

@@ -33,8 +33,9 @@ static void print_measured(const struct syn_advice *advice)
         links->worst_bytes_per_ms / 125, links->worst_from, links->worst_to);
     printf("  all at once: %.3f ms and %.0f Mbit/s each\n", links->together_latency_ms,
            bytes / (links->together_ms - links->together_latency_ms) / 125);
-    printf("  a step without exchange: %.1f ms, alone %.1f ms, until the slowest is done %.1f ms\n",
-           advice->compute_ms, advice->alone_ms, advice->together_ms);
+    printf(
+        "  without exchange: %.1f ms per step, alone %.1f ms, until the slowest is done %.1f ms\n",
+        advice->compute_ms, advice->alone_ms, advice->together_ms);
     printf("  the same with selection, coding and sparse update: %.1f ms\n\n", advice->sparse_ms);
 }
 

@@ -17,7 +17,7 @@ static const struct syn_setting usual_rows[ROWS] = {
     [RECIPE] = SYN_SETTING_ROW(struct bench_flags, CHOICE, recipe, "", 0, 0, syn_recipe_name,
                                "the method whose settings are the defaults below"),
     [JSON] = SYN_SETTING_ROW(struct bench_flags, SWITCH, json, "off", 0, 1, NULL,
-                             "one JSON object a line"),
+                             "one JSON object per line"),
 };
 
 static bool uses(const char *recipe, const char *exchange)

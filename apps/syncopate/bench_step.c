@@ -175,7 +175,7 @@ static void print_result(const struct options *o, const struct subject *s, doubl
                o->model, size, o->batch, o->threads, ms, rate, references, mb);
     else
         printf("%s, %zu parameters, batch %" PRIu64 ", %" PRIu64
-               " threads: %.2f ms a step, %.1f examples/s, %zu reference kernels, peak %.0f MB\n",
+               " threads: %.2f ms per step, %.1f examples/s, %zu reference kernels, peak %.0f MB\n",
                o->model, size, o->batch, o->threads, ms, rate, references, mb);
 }
 

@@ -29,7 +29,7 @@ int command_dispatch(const char *prefix, const struct command *const *table, siz
     for (size_t i = 0; i < count; i++)
         if (strcmp(table[i]->name, argv[0]) == 0)
             return run_as(prefix, table[i], argc - 1, argv + 1);
-    fprintf(stderr, "syncopate: no command \"%s %.64s\"; there is:", prefix, argv[0]);
+    fprintf(stderr, "syncopate: no command \"%s %.64s\"; expected one of:", prefix, argv[0]);
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, " %s", table[i]->name);
     fprintf(stderr, "\n");

@@ -98,7 +98,7 @@ static bool parse(const struct command *self, bool takes_names, int argc, char *
         takes_names
             ? usage_error("data %s needs the name of a data set; see syncopate data list",
                           self->name)
-            : usage_error("data %s: \"%.64s\" is one word too many", self->name, flags->words[0]);
+            : usage_error("data %s: unexpected argument \"%.64s\"", self->name, flags->words[0]);
     return false;
 }
 

@@ -128,10 +128,9 @@ static void print_manual(const struct help *help)
         for (size_t j = 0; j < set->table->count; j++)
             print_row_roff(&set->table->rows[j], set->options);
     }
-    printf(
-        ".SH \"EXIT STATUS\"\n0: done; 1: a file, a peer or memory failed; 2: something that was "
-        "given cannot be; 128 + the signal's number: stopped by it, and saved.\n"
-        ".SH \"SEE ALSO\"\n.BR syncopate (1)\n");
+    printf(".SH \"EXIT STATUS\"\n0: done; 1: a file, a peer or memory failed; 2: bad input; "
+           " 128 + the signal's number: stopped by it, and saved.\n"
+           ".SH \"SEE ALSO\"\n.BR syncopate (1)\n");
 }
 
 /* A line for each flag: the flag, what it takes (on, off; the choices; nothing), what it does. */
@@ -226,7 +225,7 @@ static void print_table_text(const char *prefix, const struct command *const *ta
     printf("usage: %s COMMAND [options]\n\n", prefix);
     for (size_t i = 0; i < count; i++)
         printf("  %-10s %s\n", table[i]->name, table[i]->help);
-    printf("\n%s COMMAND --help tells more.\n", prefix);
+    printf("\n%s COMMAND --help explains each.\n", prefix);
 }
 
 static void print_table_manual(const char *prefix, const struct command *const *table, size_t count)

@@ -67,7 +67,7 @@ static void print_fully(const char *path, const struct syn_checkpoint_head *head
     printf("  %llu parameters, hash of the global weights %016llx\n",
            (unsigned long long)head->params, (unsigned long long)head->weights_hash);
     if (head->residual_norm >= 0)
-        printf("  not sent yet: a gradient of norm %.6g\n", head->residual_norm);
+        printf("  residual (not sent yet): norm %.6g\n", head->residual_norm);
     printf("  %-24s %12s %12s %12s\n", "section", "bytes", "floats", "norm");
     for (size_t i = 0;; i++) {
         struct syn_section section = syn_archive_section(archive, i);

@@ -10,7 +10,7 @@ struct options {
 };
 
 static const struct syn_setting rows[] = {
-    SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL, "one JSON object a line"),
+    SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL, "one JSON object per line"),
 };
 static const struct syn_settings_table table = {"List", rows, sizeof rows / sizeof rows[0]};
 

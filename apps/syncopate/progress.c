@@ -1,4 +1,4 @@
-/* The progress bar redraws one line in place; where standard error is no terminal it writes a
+/* The progress bar redraws one line in place; where standard error is not a terminal it writes a
  * line now and then instead, so that logs stay readable. */
 #include "progress.h"
 

@@ -37,7 +37,7 @@ static const struct {
 } charts[] = {
     {"step time", "ms", step_ms},
     {"scaling efficiency", "%", efficiency},
-    {"sent by each worker in a step", "KB", sent_kb},
+    {"sent by each worker per step", "KB", sent_kb},
     {"use of the busiest link", "%", busiest_link},
 };
 #define CHARTS (sizeof charts / sizeof charts[0])

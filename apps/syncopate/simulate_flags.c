@@ -37,7 +37,7 @@ static const struct syn_setting rows[] = {
     ROW(COUNT, steps, "0", 0, 1000000, NULL, "to take the mean of; 0: what takes seconds at most"),
     ROW(COUNT, seed, "1", 0, 1e15, NULL, "of the jitter"),
     ROW(TEXT, out, "", 0, 0, NULL, "file for the curves, which syncopate report draws; also -o"),
-    ROW(SWITCH, json, "off", 0, 1, NULL, "one JSON object a line"),
+    ROW(SWITCH, json, "off", 0, 1, NULL, "one JSON object per line"),
 };
 static const struct syn_settings_table table = {"Simulation", rows, sizeof rows / sizeof rows[0]};
 

@@ -82,8 +82,8 @@ static void catch_signals(void)
         pthread_detach(thread);
 }
 
-/* A run that ends because of a signal gives up a step by a failure that is none; what is said of it
- * is told only if the run fails after all. Called with the log's lock held. */
+/* A run that ends because of a signal gives up a step by a status that is not a failure; what
+ * is logged about it is shown only if the run fails after all. Called with the log's lock held. */
 static char held_back[512];
 
 static void log_until_stopped(void *unused, enum syn_log_level level, const char *text)
@@ -147,20 +147,21 @@ static void print_words(const struct syn_train_summary *summary)
     else if (!isnan(summary->train_loss))
         printf("loss %.4f", summary->train_loss);
     else
-        printf("nothing learned");
+        printf("not trained");
     if (!isnan(summary->validation_loss))
         printf(", validation perplexity %.2f", exp(summary->validation_loss));
     printf(" after %.4g epochs (%llu steps), %.1f s, %.0f %s/s; see %s\n", summary->epochs,
            (unsigned long long)summary->steps, summary->seconds, summary->examples_per_s, unit,
            summary->out);
     if (summary->workers > 1)
-        printf("%llu workers, %s: %.1f KB sent by each in a step, %.3g times less than dense\n",
+        printf("%llu workers, %s: %.1f KB sent by each per step, %.3g times less than dense\n",
                (unsigned long long)summary->workers, summary->algo,
                summary->bytes_out_per_step / 1000, summary->ratio_to_dense);
     if (summary->servers > 0)
-        printf("%llu parameter servers: gradients met weights %.3g updates later, %llu at most\n",
-               (unsigned long long)summary->servers, summary->staleness_mean,
-               (unsigned long long)summary->staleness_max);
+        printf(
+            "%llu parameter servers: gradients were %.3g updates stale on average, %llu at most\n",
+            (unsigned long long)summary->servers, summary->staleness_mean,
+            (unsigned long long)summary->staleness_max);
     if (summary->best_step > 0)
         printf(
             "best on the validation part: perplexity %.2f after %.4g epochs (checkpoints/step-%llu)"
@@ -180,7 +181,7 @@ static const char *const common[] = {
 
 static void print_presets(void)
 {
-    printf("\nWhat a model is trained with unless told otherwise:\n");
+    printf("\nDefaults of each model:\n");
     for (size_t i = 0; syn_model_name(i); i++) {
         const char *preset = syn_train_preset(syn_model_name(i));
         printf("  %-11s %s\n", syn_model_name(i), preset ? preset : "");

@@ -1,4 +1,4 @@
-/* Paths of bounded length: no allocation, and a path that is too long is told rather than cut. */
+/* Paths of bounded length: no allocation, and a path that is too long is refused, not cut. */
 #include "engine/base/path.h"
 
 #include <errno.h>

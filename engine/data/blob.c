@@ -95,7 +95,7 @@ static enum syn_status load(int file, bool unpacks, struct syn_blob *blob)
                                     : map(file, (size_t)about.st_size, blob);
 }
 
-/* The file of that path, or the one with .gz behind it; -1, with errno, if neither can be
+/* The file of that path, or the one with .gz after it; -1, with errno, if neither can be
  * opened. */
 static int open_plain_or_packed(const char *path, char found[SYN_PATH_BYTES])
 {

@@ -18,7 +18,7 @@ struct syn_blob {
     char path[SYN_PATH_BYTES]; /* of the file that was read, for messages */
 };
 
-/* Open a file, or, if there is none of that name, the one with .gz behind it, unpacked. Missing,
+/* Open a file, or, if there is none of that name, the one with .gz after it, unpacked. Missing,
  * or no regular file: SYN_INVALID. Unreadable: SYN_IO. Damaged or more than 2 GiB unpacked:
  * SYN_FORMAT. */
 enum syn_status syn_blob_open(const char *path, struct syn_blob *blob);

@@ -67,7 +67,7 @@ static enum syn_status make_room(struct buffer *buffer, size_t more)
     return SYN_OK;
 }
 
-static void put(struct buffer *buffer, struct syn_word word, char behind)
+static void put(struct buffer *buffer, struct syn_word word, char after)
 {
     memcpy(buffer->bytes + buffer->count, word.at, word.length);
     for (size_t i = 0; i < word.length; i++) {
@@ -75,7 +75,7 @@ static void put(struct buffer *buffer, struct syn_word word, char behind)
         if (*c >= 'A' && *c <= 'Z')
             *c = (char)(*c - 'A' + 'a');
     }
-    buffer->bytes[buffer->count++] = behind;
+    buffer->bytes[buffer->count++] = after;
 }
 
 /* Append the words of a document, "The/at jury/nn ...", without their tags. */

@@ -42,7 +42,7 @@ enum syn_status syn_cifar_read_json(const char *name, const uint8_t *bytes, size
     while (at < count && is_blank(bytes[at]))
         at++;
     if (at != count)
-        return syn_report(SYN_FORMAT, "%s: %zu bytes behind its %zu labels", name, count - at,
+        return syn_report(SYN_FORMAT, "%s: %zu bytes after its %zu labels", name, count - at,
                           records);
     return SYN_OK;
 }

@@ -38,7 +38,7 @@ enum syn_status syn_text_check(const struct syn_text *text)
     struct syn_words words = {text->bytes, text->bytes + text->count, false};
     struct syn_word word;
     if (!syn_words_next(&words, &word))
-        return syn_report(SYN_FORMAT, "%s: %zu bytes without a word in them", text->name,
+        return syn_report(SYN_FORMAT, "%s: %zu bytes without a single word", text->name,
                           text->count);
     return SYN_OK;
 }

@@ -1,4 +1,4 @@
-/* A corpus of three texts, one sentence a line, turned into numbers of words. */
+/* A corpus of three texts, one sentence per line, turned into numbers of words. */
 #ifndef SYN_ENGINE_DATA_CORPUS_H
 #define SYN_ENGINE_DATA_CORPUS_H
 

@@ -82,7 +82,7 @@ static enum syn_status fetch_folder(const struct syn_tool *tool, const struct sy
     snprintf(folder, SYN_PATH_BYTES, "%s", tool->source->from);
     if (syn_data_has_files(set, folder))
         return SYN_OK;
-    syn_report_log(SYN_LOG_WARNING, "%s: the files are not there", folder);
+    syn_report_log(SYN_LOG_WARNING, "%s: the files are missing", folder);
     return SYN_IO;
 }
 
@@ -139,7 +139,7 @@ static enum syn_status find_package(const struct syn_tool *tool, const char *end
     if (entry)
         status = syn_path_join(name, "package", entry->d_name);
     else
-        syn_report_log(SYN_LOG_WARNING, "%s: no file ending in %s came", tool->source->from,
+        syn_report_log(SYN_LOG_WARNING, "%s: no file ending in %s was fetched", tool->source->from,
                        ending);
     if (folder)
         closedir(folder);

@@ -24,7 +24,7 @@ static enum syn_status lock(struct syn_work *work, const char *name)
     if (fcntl(work->lock, F_SETLK, &whole) == 0)
         return SYN_OK;
     close(work->lock);
-    return syn_report(SYN_BUSY, "%s: another `syncopate data get %s` is at work here", path, name);
+    return syn_report(SYN_BUSY, "%s: another `syncopate data get %s` is running here", path, name);
 }
 
 static enum syn_status begin_work(struct syn_work *work, const char *root, const char *name)
@@ -158,7 +158,7 @@ static enum syn_status look(const struct syn_data_set *set, const char *director
     enum syn_status status = syn_get_check(set, directory, progress);
     *is_there = status == SYN_OK;
     if (!*is_there && status != SYN_STOPPED)
-        syn_report_log(SYN_LOG_INFO, "%s: fetching it anew", set->name);
+        syn_report_log(SYN_LOG_INFO, "%s: fetching it again", set->name);
     return status == SYN_STOPPED ? status : SYN_OK;
 }
 
@@ -167,7 +167,8 @@ static enum syn_status refuse(const struct syn_data_set *set, enum syn_status st
 {
     char files[256];
     list_files(set, files, sizeof files);
-    return syn_report(status, "%s could not be had from anywhere; by hand: put %s into %s",
+    return syn_report(status,
+                      "%s could not be fetched from any source; to do it by hand, put %s into %s",
                       set->name, files, directory);
 }
 
@@ -178,14 +179,14 @@ enum syn_status syn_get_set(const struct syn_data_set *set, const char *root,
     char directory[SYN_PATH_BYTES];
     bool is_there;
     if (set->file_count == 0) {
-        syn_report_log(SYN_LOG_INFO, "%s is made when it is used; there is nothing to get",
+        syn_report_log(SYN_LOG_INFO, "%s is generated when it is used; there is nothing to get",
                        set->name);
         return SYN_OK;
     }
     SYN_TRY(syn_path_join(directory, root, set->name));
     SYN_TRY(look(set, directory, progress, &is_there));
     if (is_there) {
-        syn_report_log(SYN_LOG_INFO, "%s is in %s already", set->name, directory);
+        syn_report_log(SYN_LOG_INFO, "%s is already in %s", set->name, directory);
         return SYN_OK;
     }
     if (set->source_count == 0)

@@ -35,7 +35,7 @@ static enum syn_status check_header(const char *name, const uint8_t *bytes, size
 static enum syn_status check_length(const char *name, size_t count, uint64_t expected)
 {
     if (count != expected)
-        return syn_report(SYN_FORMAT, "%s: %zu bytes; its header tells of %llu: it %s", name, count,
+        return syn_report(SYN_FORMAT, "%s: %zu bytes; its header says %llu: it %s", name, count,
                           (unsigned long long)expected,
                           count < expected ? "is cut short" : "has bytes left over");
     return SYN_OK;

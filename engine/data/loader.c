@@ -40,8 +40,8 @@ struct syn_loader_options syn_loader_defaults(enum syn_data_part part, size_t ba
         .part = part, .batch = batch, .time = 35, .workers = 1, .seed = 1};
 }
 
-static struct syn_loader_position behind(const struct syn_loader *loader,
-                                         struct syn_loader_position position)
+static struct syn_loader_position after(const struct syn_loader *loader,
+                                        struct syn_loader_position position)
 {
     bool is_last = position.index + 1 == loader->preparer.batches;
     return is_last ? (struct syn_loader_position){position.epoch + 1, 0}
@@ -63,7 +63,7 @@ static bool make_one(struct syn_loader *loader)
     syn_preparer_fill(&loader->preparer, position, &loader->buffers[slot], &loader->batches[slot]);
     pthread_mutex_lock(&loader->mutex);
     if (turn == loader->turn) {
-        loader->ahead = behind(loader, position);
+        loader->ahead = after(loader, position);
         loader->filled++;
         pthread_cond_broadcast(&loader->changed);
     }
@@ -151,7 +151,7 @@ void syn_loader_next(struct syn_loader *loader, struct syn_batch *batch)
     loader->is_lent = true;
     *batch = loader->batches[loader->first];
     pthread_mutex_unlock(&loader->mutex);
-    loader->next = behind(loader, loader->next);
+    loader->next = after(loader, loader->next);
 }
 
 struct syn_loader_position syn_loader_position(const struct syn_loader *loader)

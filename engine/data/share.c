@@ -2,7 +2,7 @@
  * step for step all workers together see what one worker with W times the batch would see.
  *
  * Shares differ by one entry at most. A worker with the smaller share could run out of entries
- * one batch before the others; its last full batch then leaves one entry for the batch behind
+ * one batch before the others; its last full batch then leaves one entry for the batch after
  * it. */
 #include "engine/data/share.h"
 

@@ -1,5 +1,5 @@
 /* Text of the user's own in the form of the Penn Treebank for language models: ptb.train.txt,
- * ptb.valid.txt and ptb.test.txt, one sentence a line. */
+ * ptb.valid.txt and ptb.test.txt, one sentence per line. */
 #include "engine/data/corpus.h"
 
 static const struct syn_data_file files[] = {
@@ -10,7 +10,7 @@ static const struct syn_data_file files[] = {
 
 const struct syn_data_set syn_data_set_text = {
     .name = "text",
-    .help = "text of your own: ptb.train.txt, ptb.valid.txt, ptb.test.txt, a sentence a line",
+    .help = "text of your own: ptb.train.txt, ptb.valid.txt, ptb.test.txt, one sentence per line",
     .files = files,
     .file_count = sizeof files / sizeof files[0],
     .open = syn_corpus_open,

@@ -55,7 +55,7 @@ static void warn(const struct syn_tool *tool, const char *program, enum syn_prog
     if (end == SYN_PROGRAM_ABSENT) {
         syn_report_log(SYN_LOG_WARNING, "%s: %s is not installed", from, program);
     } else if (end == SYN_PROGRAM_LATE || tool->why == SYN_TIMEOUT) {
-        syn_report_log(SYN_LOG_WARNING, "%s: %s made no headway and was ended", from, program);
+        syn_report_log(SYN_LOG_WARNING, "%s: %s made no progress and was stopped", from, program);
     } else {
         read_cause(tool->work->log, cause, sizeof cause);
         syn_report_log(SYN_LOG_WARNING, "%s: %s failed (%d): %s", from, program, tool->code, cause);

@@ -8,7 +8,7 @@
 
 #include <syncopate/status.h>
 
-/* A word where it stands in the text; no NUL behind it. */
+/* A word where it stands in the text; no NUL after it. */
 struct syn_word {
     const uint8_t *at;
     size_t length;
@@ -24,7 +24,7 @@ struct syn_words {
 #define SYN_WORD_UNKNOWN 0
 #define SYN_WORD_END     1
 
-/* The next word of a text, and "<eos>" behind every line that has words; false at the end. Words
+/* The next word of a text, and "<eos>" after every line that has words; false at the end. Words
  * are what stands between blanks. */
 bool syn_words_next(struct syn_words *words, struct syn_word *word);
 

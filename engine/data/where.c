@@ -8,7 +8,7 @@
 #include "engine/base/fail.h"
 #include "engine/data/set.h"
 
-/* Leaves room in SYN_PATH_BYTES for the names of our own that are put behind it. */
+/* Leaves room in SYN_PATH_BYTES for the names of our own that are put after it. */
 #define LONGEST_ROOT 768
 
 const char *syn_data_root(const char *directory)

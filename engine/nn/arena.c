@@ -41,9 +41,9 @@ static void find_place(struct buffer *buffer, struct buffer *const *placed, size
             continue;
         if (buffer->offset + buffer->bytes <= placed[i]->offset)
             return;
-        size_t behind = aligned(placed[i]->offset + placed[i]->bytes);
-        if (behind > buffer->offset)
-            buffer->offset = behind;
+        size_t after = aligned(placed[i]->offset + placed[i]->bytes);
+        if (after > buffer->offset)
+            buffer->offset = after;
     }
 }
 

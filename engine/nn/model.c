@@ -1,5 +1,5 @@
 /* Building a model: layouts from the graph, a plan for the full batch. Plans for other numbers of
- * examples (the last batch of an epoch) and for judging are made when first asked for, and a few
+ * examples (the last batch of an epoch) and for evaluation are made when first asked for, and a few
  * are kept. Every count has a plan of its own, rather than padding to the full batch, because batch
  * norm would see the padding. */
 #include "engine/nn/model.h"

@@ -139,8 +139,8 @@ static bool same_place(struct place a, struct place b)
     return a.region == b.region && a.at == b.at;
 }
 
-/* Several nodes may have their output in one place (a ReLU in place, dropout when judging): none of
- * them may have another user or need what it wrote. */
+/* Several nodes may have their output in one place (a ReLU in place, dropout when evaluating): none
+ * of them may have another user or need what it wrote. */
 bool plan_may_overwrite(const struct plan *plan, const struct node *node, size_t k)
 {
     struct place place = plan->values[node->inputs[k]].output;

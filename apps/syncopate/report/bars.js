@@ -39,7 +39,7 @@ class BarChart extends Chart {
         const most = Math.max(1e-9, ...rows.map(({values}) => Math.max(sumOf(values), values.exchange)));
         const wide = scale('linear', [0, most * 1.02], [2, this.width - 14], Math.max(2, this.width / 90));
         for (const tick of wide.ticks) this.line('grid', wide.at(tick), 4, wide.at(tick), bottom);
-        this.drawGround(wide, 2, bottom, {label: 'a step, ms', words: tick => words(tick)});
+        this.drawGround(wide, 2, bottom, {label: 'per step, ms', words: tick => words(tick)});
         rows.forEach((row, i) => this.drawRow(row, i, wide));
         this.svg.setAttribute('aria-label', `${this.title.textContent}. ` + rows.map(({name, values}) =>
             `${name}: ${partTips(values).map(([, label, value]) => `${label} ${value}`).join(', ')}`).join('. '));

@@ -187,7 +187,7 @@ const tip = {
 };
 addEventListener('scroll', () => tip.hide(), {passive: true});
 
-// What all charts share: a figure with a heading, and an SVG as wide as there is room, drawn anew when that
+// What all charts share: a figure with a heading, and an SVG as wide as there is room, drawn again when that
 // changes. Those that extend it have draw(), and use show() to say what.
 class Chart {
     constructor(name, heading, unit) {

@@ -41,7 +41,7 @@ enum syn_status file_read(const char *path, size_t most, struct text *text)
     if (fstat(file, &about) != 0)
         status = refuse(path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
-        status = refuse(path, "it is no plain file");
+        status = refuse(path, "it is not a plain file");
     else
         status = read_all(file, path, most, text);
     close(file);
@@ -63,7 +63,7 @@ enum syn_status file_write(const char *path, const struct text *text)
     char part[PATH_MAX];
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
-        return syn_report(SYN_INVALID, "cannot write %s: it is there and is no plain file", path);
+        return syn_report(SYN_INVALID, "cannot write %s: it exists and is not a plain file", path);
     if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
         return syn_report(SYN_INVALID, "cannot write %.64s...: the name is too long", path);
     if (write_through(part, text) && rename(part, path) == 0)

@@ -39,7 +39,7 @@ static bool is_printable(struct line line)
     return true;
 }
 
-/* Take a word and the space behind it off a line. */
+/* Take a word and the space after it off a line. */
 static struct line next_word(struct line *line)
 {
     const char *space = memchr(line->at, ' ', line->length);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* The JSON object that these bytes are, with white space around it at most; NULL if they are none.
- * Numbers are read as doubles, so that a count above 2^63 is none that is refused.
+ * Numbers are read as doubles, so that a count above 2^63 is not refused.
  *   why  may be NULL; set if NULL is returned
  * Release it with json_decref(). */
 json_t *object_read(const char *bytes, size_t count, json_error_t *why);

@@ -19,7 +19,7 @@ const asText = value => value === undefined ? '–' : typeof value === 'number' 
 // A run as the charts want it: its lines, with the bytes that were sent up to each.
 function readRun(entry) {
     const lines = [];
-    const judged = [];
+    const evaluated = [];
     const every = entry.settings.log_every;
     let bytes = 0;
     let before = null;
@@ -32,10 +32,10 @@ function readRun(entry) {
             before = line.step;
             lines.push({...line, from, span, steps: line.step, bytes});
         }
-        if (isNumber(line.test_loss)) judged.push({...line, steps: line.step, bytes});
+        if (isNumber(line.test_loss)) evaluated.push({...line, steps: line.step, bytes});
     }
-    const onText = judged.some(line => 'test_perplexity' in line) || lines.some(line => 'words_per_s' in line);
-    return {path: entry.path, settings: entry.settings, summary: entry.summary, isCut: entry.cut, lines, judged,
+    const onText = evaluated.some(line => 'test_perplexity' in line) || lines.some(line => 'words_per_s' in line);
+    return {path: entry.path, settings: entry.settings, summary: entry.summary, isCut: entry.cut, lines, evaluated,
         bytes, onText};
 }
 
@@ -63,8 +63,8 @@ function resultsOf(run) {
     const speed = run.onText ? 'words_per_s' : 'images_per_s';
     const say = (field, otherwise) => run.summary ? numberOr(run.summary[field], NaN) : otherwise;
     return {
-        accuracy: say('test_accuracy', lastOf(run.judged, 'test_accuracy')),
-        perplexity: say('test_perplexity', lastOf(run.judged, 'test_perplexity')),
+        accuracy: say('test_accuracy', lastOf(run.evaluated, 'test_accuracy')),
+        perplexity: say('test_perplexity', lastOf(run.evaluated, 'test_perplexity')),
         loss: say('train_loss', lastOf(run.lines, 'loss')),
         ms: say('ms_per_step', mean(run.lines, 'step_ms')),
         speed: say(speed, mean(run.lines, speed)),
@@ -114,7 +114,7 @@ function table(name, caption, heads, rows) {
 function summaryTable(runs, isFollowed) {
     const onText = runs.some(run => run.onText);
     const heads = [['Run'], [onText ? 'Perplexity' : 'Accuracy', 'test'], ['Loss', 'train'], ['Step', 'ms'],
-        [onText ? 'Words' : 'Images', 'a second'], ['Sent', 'a step by each'], ['Less than dense', 'times'], ['Steps'],
+        [onText ? 'Words' : 'Images', 'per second'], ['Sent', 'per step, each'], ['Less than dense', 'times'], ['Steps'],
         ['Time', 's']];
     const cell = (value, text) => ({value: isNumber(value) ? value : '', text});
     const rows = runs.map(run => {
@@ -158,7 +158,7 @@ function axisFor(key, runs) {
     if (key === 'steps')
         return {of: line => line.steps, label: 'steps', unit: 'steps', form: 'linear', words: v => words(v, 7)};
     if (key === 'bytes') return bytesAxisFor(runs);
-    const ends = runs.flatMap(run => [...run.lines.slice(-1), ...run.judged.slice(-1)]).map(line => line.seconds);
+    const ends = runs.flatMap(run => [...run.lines.slice(-1), ...run.evaluated.slice(-1)]).map(line => line.seconds);
     const {name, size} = unitFor(Math.max(0, ...ends), SECONDS);
     return {of: line => line.seconds / size, label: `time, ${name}`, unit: name, form: 'linear', words: v => words(v)};
 }
@@ -174,7 +174,7 @@ function bytesAxisFor(runs) {
 }
 
 // How the lines of training are drawn: behind those of the tests, if there are any.
-const behindTests = run => ({faint: run.judged.length > 0, what: 'training'});
+const behindTests = run => ({faint: run.evaluated.length > 0, what: 'training'});
 const valuesOf = series => series.flatMap(one => one.points.map(point => point[1]));
 const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
@@ -262,7 +262,7 @@ class Section {
 
     drawLoss(runs, x, series) {
         const lines = [...runs.map(run => series(run, run.lines, 'loss', behindTests(run))),
-            ...runs.map(run => series(run, run.judged, 'test_loss', {marks: true, what: 'test'}))];
+            ...runs.map(run => series(run, run.evaluated, 'test_loss', {marks: true, what: 'test'}))];
         const isLog = spans(valuesOf(lines), 8);
         this.loss.setHeading('Loss', isLog ? 'nats a label, log' : 'nats a label');
         this.loss.show({series: lines, x, y: {form: isLog ? 'log' : 'linear', words}});
@@ -272,7 +272,7 @@ class Section {
     drawScore(runs, x, series) {
         const onText = this.runs.some(run => run.onText);
         const [field, times] = onText ? ['test_perplexity', 1] : ['test_accuracy', 100];
-        const tested = runs.map(run => series(run, run.judged, field, {marks: true, what: 'test'}, times));
+        const tested = runs.map(run => series(run, run.evaluated, field, {marks: true, what: 'test'}, times));
         const trained = (onText ? [] : runs)
             .map(run => series(run, run.lines, 'accuracy', behindTests(run), 100));
         this.score.setHeading(onText ? 'Perplexity' : 'Accuracy', onText ? 'test set' : '%');

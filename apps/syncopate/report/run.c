@@ -26,7 +26,7 @@ static enum syn_status join(const char *folder, const char *name, char path[PATH
     return SYN_OK;
 }
 
-/* Read an object; what is none is refused with the place in the file, and what it was to be. */
+/* Read an object. Anything else is refused, with the line where it goes wrong. */
 static enum syn_status read_object(const struct text *bytes, const char *path, const char *what,
                                    json_t **object)
 {
@@ -59,7 +59,7 @@ static bool is_object(const char *bytes, size_t count)
     return object != NULL;
 }
 
-/* Add whole lines as an array; returns whether something that is none follows them. */
+/* Add whole lines as an array; returns whether something else follows them. */
 static bool add_lines(const struct text *bytes, struct text *text)
 {
     const char *at = bytes->bytes;
@@ -112,7 +112,7 @@ static enum syn_status add_settings(const char *folder, struct text *text)
     char path[PATH_MAX];
     enum syn_status status = join(folder, "settings.json", path);
     if (status == SYN_OK && access(path, F_OK) != 0)
-        return syn_report(SYN_INVALID, "%s is no run: it has no settings.json", folder);
+        return syn_report(SYN_INVALID, "%s is not a run: it has no settings.json", folder);
     text_put(text, ", \"settings\": ");
     return status == SYN_OK ? add_object(path, text) : status;
 }
@@ -149,7 +149,7 @@ static enum syn_status add_path(const char *path, struct text *text)
 {
     struct stat about;
     if (stat(path, &about) != 0)
-        return syn_report(SYN_INVALID, "no run is called \"%s\"", path);
+        return syn_report(SYN_INVALID, "no run or file \"%s\"", path);
     text_put(text, "{\"path\": ");
     text_add_quoted(text, path);
     enum syn_status status =

@@ -12,7 +12,7 @@ typedef bool good(const json_t *value);
 /* Whether every element of an array is good; none at all is not. */
 static bool every(const json_t *array, good *is_good)
 {
-    size_t count = json_array_size(array); /* 0 of what is no array */
+    size_t count = json_array_size(array); /* 0 if it is not an array */
     for (size_t i = 0; i < count; i++)
         if (!is_good(json_array_get(array, i)))
             return false;

@@ -9,7 +9,7 @@
 
 /* Zeroed to begin. */
 struct text {
-    char *bytes; /* [length], and a NUL behind them; NULL while nothing was added */
+    char *bytes; /* [length], and a NUL after them; NULL while nothing was added */
     size_t length;
     size_t capacity;
     bool is_short; /* of memory: something is missing */

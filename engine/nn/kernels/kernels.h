@@ -1,6 +1,6 @@
 /* The loops that oneDNN 2.6 has no fast kernel for on AVX2 machines, as tables of functions: one
  * table for any machine, one for AVX2 with FMA. Arrays of images are in blocks of eight channels,
- * [image][channel / 8][height][width][8], the channels behind the last being zero; a vector of n
+ * [image][channel / 8][height][width][8], the channels after the last being zero; a vector of n
  * values is an image of n channels, one pixel each. */
 #ifndef SYN_NN_KERNELS_KERNELS_H
 #define SYN_NN_KERNELS_KERNELS_H
@@ -159,7 +159,7 @@ struct elementwise_kernels {
     /* y = x or 0, as the mask has it for positions first, first + 1, ... */
     void (*dropout)(const struct dropout_mask *mask, size_t first, const float *x, float *y,
                     size_t count);
-    /* Every row of y [rows][padded] becomes bias [columns], zero behind */
+    /* Every row of y [rows][padded] becomes bias [columns], zero after them */
     void (*repeat)(const float *bias, size_t columns, float *y, size_t rows, size_t padded);
     /* sums [channels] of dy [images][channels / 8][pixels][8] */
     void (*channel_sums)(const float *dy, size_t images, size_t channels, size_t pixels,

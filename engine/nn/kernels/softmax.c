@@ -7,7 +7,7 @@
 #include <float.h>
 #include <math.h>
 
-/* The vector at column at of a row; behind the last class it is filled. */
+/* The vector at column at of a row; after the last class it is filled. */
 SYN_INLINE lanes part(const float *row, size_t at, size_t classes, float fill)
 {
     return classes - at < LANES ? lanes_load_part(row + at, classes - at, fill)

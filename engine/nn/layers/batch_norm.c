@@ -1,4 +1,4 @@
-/* Batch norm, by oneDNN, with the ReLU behind it in the same pass if asked for:
+/* Batch norm, by oneDNN, with the ReLU after it in the same pass if asked for:
  *
  *     y = weight (x - mean) / sqrt(variance + epsilon) + bias
  *
@@ -101,7 +101,7 @@ static void forward_training(struct plan *plan, const struct node *node)
     add_statistics(plan, node, kept[MEAN], kept[VARIANCE]);
 }
 
-static void forward_judging(struct plan *plan, const struct node *node)
+static void forward_evaluating(struct plan *plan, const struct node *node)
 {
     struct place x = plan_input(plan, node, 0);
     struct place y = x;
@@ -124,7 +124,7 @@ static void forward(struct plan *plan, const struct node *node)
     if (plan->settings.training)
         forward_training(plan, node);
     else
-        forward_judging(plan, node);
+        forward_evaluating(plan, node);
 }
 
 static void backward(struct plan *plan, const struct node *node)

@@ -50,15 +50,15 @@ static enum syn_status run_weights(const struct kernel *kernel, void *const at[]
     return onednn_multiply(&s->product, at[0], at[1], at[2]);
 }
 
-/* The channels behind the last must be zero, and no product writes them. */
+/* The channels after the last must be zero, and no product writes them. */
 static enum syn_status run_data(const struct kernel *kernel, void *const at[], struct call *call)
 {
     (void)call;
     const struct state *s = kernel->state;
     float *dx = at[2];
-    size_t behind = s->padded - s->product.columns;
-    for (size_t row = 0; behind > 0 && row < s->product.rows; row++)
-        memset(dx + row * s->padded + s->product.columns, 0, behind * sizeof *dx);
+    size_t padding = s->padded - s->product.columns;
+    for (size_t row = 0; padding > 0 && row < s->product.rows; row++)
+        memset(dx + row * s->padded + s->product.columns, 0, padding * sizeof *dx);
     return onednn_multiply(&s->product, at[0], at[1], at[2]);
 }
 

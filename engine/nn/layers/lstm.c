@@ -231,9 +231,9 @@ static enum syn_status run_data(const struct kernel *kernel, void *const at[], s
     const struct state *s = kernel->state;
     float *dx = at[2];
     size_t rows = s->time * s->count;
-    size_t behind = s->input_row - s->inputs;
-    for (size_t row = 0; behind > 0 && row < rows; row++)
-        memset(dx + row * s->input_row + s->inputs, 0, behind * sizeof *dx);
+    size_t padding = s->input_row - s->inputs;
+    for (size_t row = 0; padding > 0 && row < rows; row++)
+        memset(dx + row * s->input_row + s->inputs, 0, padding * sizeof *dx);
     struct onednn_product product = {'N',       'N',           rows,
                                      s->inputs, 4 * s->hidden, s->gates_row,
                                      s->inputs, s->input_row,  s->accumulate};

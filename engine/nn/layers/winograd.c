@@ -51,7 +51,7 @@ static size_t best_block(const struct winograd_shape *s, size_t images)
 {
     size_t tile_floats = winograd_positions(s->kernel, s->side) * (s->inputs + s->outputs);
     size_t block = CACHE_FLOATS / tile_floats / BLOCK_STEP * BLOCK_STEP;
-    /* A filter that does not stay in the cache is read anew for every block. */
+    /* A filter that does not stay in the cache is read again for every block. */
     size_t filter_floats = winograd_positions(s->kernel, s->side) * s->inputs * s->outputs;
     if (filter_floats > CACHE_FLOATS && block < 48)
         block = 48;

@@ -52,7 +52,7 @@ static double background_ms(const struct syn_advice *advice, const struct syn_tr
     return is_ring ? (workers - 1) * pulls * advice->links.together_cpu_ms * crowding(advice) : 0;
 }
 
-/* What a worker does in a step beside waiting for messages. */
+/* What a worker does in a step besides waiting for messages. */
 static double work_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
 {
     bool is_sparse = traffic->select_ms > 0;
@@ -119,12 +119,12 @@ static void put_verdict(struct syn_advice *advice)
     if (advice->is_dense_fine)
         syn_text_print(
             advice->verdict, sizeof advice->verdict,
-            "plain ssgd is as good as anything here (%.1f ms a step, %.0f %% of it computing): "
+            "plain ssgd is as good as anything here (%.1f ms per step, %.0f %% of it computing): "
             "nothing should be compressed or delayed",
             dense_ms, 100 * advice->compute_ms / dense_ms);
     else
         syn_text_print(advice->verdict, sizeof advice->verdict,
-                       "use %s: %.1f ms a step predicted, ssgd %.1f ms, computing alone %.1f ms",
+                       "use %s: %.1f ms per step predicted, ssgd %.1f ms, computing alone %.1f ms",
                        best->name, best->step_ms, dense_ms, advice->compute_ms);
 }
 

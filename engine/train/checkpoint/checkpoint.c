@@ -12,7 +12,7 @@ static enum syn_status refuse_nonfinite(const struct syn_replica *replica)
         return SYN_OK;
     const struct syn_layout *layout = syn_model_layout(replica->model);
     struct syn_tensor tensor = syn_layout_tensor(layout, syn_layout_find(layout, at));
-    return syn_report(SYN_NONFINITE, "step %llu: %s holds %g; no checkpoint of that",
+    return syn_report(SYN_NONFINITE, "step %llu: %s holds %g; not saved",
                       (unsigned long long)replica->at.step, tensor.name,
                       (double)replica->global[at]);
 }

@@ -29,7 +29,7 @@ static enum syn_status join(char path[SYN_CHECKPOINT_PATH], const char *director
                           SYN_CHECKPOINT_FOLDER, step, ending);
     if (length < SYN_CHECKPOINT_PATH)
         return SYN_OK;
-    return syn_report(SYN_INVALID, "out: %.64s... is too long a path", directory);
+    return syn_report(SYN_INVALID, "out: path too long: %.64s...", directory);
 }
 
 enum syn_status syn_checkpoint_path(const char *directory, uint64_t step, size_t rank,
@@ -109,7 +109,7 @@ enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
     if (folder)
         closedir(folder);
     if (lowest == UINT64_MAX)
-        return syn_report(SYN_FORMAT, "%s: there is no worker's state in it", path);
+        return syn_report(SYN_FORMAT, "%s: no worker's state in it", path);
     return syn_checkpoint_path(directory, step, (size_t)lowest, path);
 }
 
@@ -225,7 +225,7 @@ enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, s
         return SYN_OK;
     return syn_report(
         SYN_IO,
-        "out: %.1f MB are free in %s; up to %zu checkpoints of about %.1f MB each are "
-        "there at once",
+        "out: only %.1f MB are free in %s; up to %zu checkpoints of about %.1f MB each "
+        "exist at once",
         room / 1e6, path, kept + 1, bytes / 1e6);
 }

@@ -51,7 +51,8 @@ static enum syn_status load_parts(const struct syn_replica *replica,
         struct syn_checkpoint_head head;
         status = load_part(replica, first->step, w, &loaded[w], &head);
         if (status == SYN_OK && (head.weights_hash != first->weights_hash || head.workers != count))
-            status = syn_report(SYN_FORMAT, "%s: workers 0 and %zu do not belong together",
+            status = syn_report(SYN_FORMAT,
+                                "%s: the states of workers 0 and %zu are from different runs",
                                 replica->options.resume, w);
     }
     if (status != SYN_OK) {
@@ -108,8 +109,8 @@ enum syn_status syn_resume_survey(struct syn_checkpoints *checkpoints)
     }
     if (checkpoints->offer_count > 0)
         return SYN_OK;
-    return syn_report(SYN_INVALID, "resume: there is no checkpoint to go on from in %s/%s",
-                      directory, SYN_CHECKPOINT_FOLDER);
+    return syn_report(SYN_INVALID, "resume: no usable checkpoint in %s/%s", directory,
+                      SYN_CHECKPOINT_FOLDER);
 }
 
 /* What a worker has to offer, the latest first; zeros after the last. */
@@ -182,14 +183,15 @@ static enum syn_status set_out(struct syn_checkpoints *checkpoints)
     if (!is_regrouped && from->steps_per_epoch != replica->at.steps_per_epoch)
         return syn_report(SYN_FORMAT,
                           "resume: an epoch had %" PRIu64 " batches and now has %" PRIu64
-                          "; the data are not the same",
+                          "; the data have changed",
                           from->steps_per_epoch, replica->at.steps_per_epoch);
     replica->at.step = from->step;
     replica->at.ahead = (int64_t)place_now(checkpoints) - (int64_t)from->step;
     if (replica->options.steps == 0)
         replica->at.steps = (uint64_t)((int64_t)replica->at.steps - replica->at.ahead);
     if ((int64_t)replica->at.steps < (int64_t)replica->at.step)
-        return syn_report(SYN_INVALID, "resume: %" PRIu64 " steps are made; asked for are %" PRId64,
+        return syn_report(SYN_INVALID,
+                          "resume: %" PRIu64 " steps are done already; asked for are %" PRId64,
                           replica->at.step, (int64_t)replica->at.steps);
     replica->options.worker.run_steps = replica->at.steps;
     fit_schedule(checkpoints);
@@ -239,13 +241,14 @@ static enum syn_status load_regrouped(struct syn_checkpoints *checkpoints)
 static void tell(const struct syn_checkpoints *checkpoints)
 {
     struct syn_replica *replica = checkpoints->replica;
-    syn_report_log(SYN_LOG_INFO, "going on with %s from step %" PRIu64, replica->options.resume,
+    syn_report_log(SYN_LOG_INFO, "resuming %s from step %" PRIu64, replica->options.resume,
                    replica->at.step);
     if (checkpoints->from.workers != replica->options.workers)
-        syn_report_log(SYN_LOG_INFO,
-                       "%" PRIu64 " workers instead of %" PRIu64
-                       ": what was not sent is regrouped, its sum over their number kept",
-                       replica->options.workers, checkpoints->from.workers);
+        syn_report_log(
+            SYN_LOG_INFO,
+            "%" PRIu64 " workers instead of %" PRIu64
+            ": residuals are redistributed, keeping their sum over the number of workers",
+            replica->options.workers, checkpoints->from.workers);
 }
 
 enum syn_status syn_resume_load(struct syn_checkpoints *checkpoints)
@@ -257,7 +260,8 @@ enum syn_status syn_resume_load(struct syn_checkpoints *checkpoints)
     bool is_regrouped = checkpoints->from.workers != replica->options.workers;
     SYN_TRY(is_regrouped ? load_regrouped(checkpoints) : load_alone(checkpoints));
     if (syn_replica_hash(replica) != checkpoints->from.weights_hash)
-        return syn_report(SYN_FORMAT, "resume: the weights at step %" PRIu64 " are not as saved",
+        return syn_report(SYN_FORMAT,
+                          "resume: the weights at step %" PRIu64 " differ from those saved",
                           replica->at.step);
     if (syn_files_continue(&replica->options))
         checkpoints->saved = replica->at.step; /* by as many workers as it may have been */

@@ -93,7 +93,7 @@ static enum syn_status visit_all(const struct syn_archive *archive,
     SYN_TRY(syn_archive_find(archive, SECTION, &section));
     const char *text = section.bytes;
     if (section.count == 0 || text[section.count - 1] != '\0')
-        return syn_report(SYN_FORMAT, "checkpoint: its settings do not end");
+        return syn_report(SYN_FORMAT, "checkpoint: its settings are cut short");
     for (size_t at = 0; at < section.count; at += strlen(text + at) + 1)
         SYN_TRY(visit_one(views, text + at, visit));
     return SYN_OK;
@@ -155,7 +155,7 @@ enum syn_status syn_train_recall(const char *directory, struct syn_train_options
     struct syn_train_options made = *options;
     size_t count = syn_checkpoint_list(directory, steps);
     if (strlen(directory) >= SYN_TEXT_BYTES || count == 0)
-        return syn_report(SYN_INVALID, "resume: there is no checkpoint in %.256s/%s", directory,
+        return syn_report(SYN_INVALID, "resume: no checkpoint in %.256s/%s", directory,
                           SYN_CHECKPOINT_FOLDER);
     enum syn_status status = SYN_FORMAT;
     for (size_t i = 0; i < count && status != SYN_OK; i++)

@@ -80,11 +80,11 @@ enum syn_status syn_checkpoint_head(const struct syn_archive *archive, const cha
     uint64_t version = 0;
     memcpy(&version, section.bytes, section.count < 8 ? section.count : 8);
     if (version != VERSION || section.count != sizeof read)
-        return syn_report(SYN_FORMAT, "%s: version %llu of a checkpoint; expected %d", origin,
+        return syn_report(SYN_FORMAT, "%s: checkpoint version %llu; expected %d", origin,
                           (unsigned long long)version, VERSION);
     memcpy(&read, section.bytes, sizeof read);
     if (!is_sound(&read))
-        return syn_report(SYN_FORMAT, "%s: its head contradicts itself", origin);
+        return syn_report(SYN_FORMAT, "%s: its head is inconsistent", origin);
     *head = read;
     return SYN_OK;
 }

@@ -59,7 +59,7 @@ enum syn_status syn_train_compare(const struct syn_train_options *options, struc
 
 /* Bad input is found by each rank for itself. Whoever left at once would make the others fail
  * because of it, instead of what they were about to find too; so all tell first, and end alike. */
-static bool is_told(enum syn_status status)
+static bool is_shared(enum syn_status status)
 {
     return status == SYN_OK || status == SYN_INVALID || status == SYN_UNSUPPORTED ||
            status == SYN_FORMAT;
@@ -76,7 +76,7 @@ static void add_finding(struct lines *lines, enum syn_status status)
 enum syn_status syn_run_meet(struct syn_group *group, enum syn_status status)
 {
     struct lines lines = {.length = 0};
-    if (is_one_process(group) || !is_told(status))
+    if (is_one_process(group) || !is_shared(status))
         return status;
     add_finding(&lines, status);
     enum syn_status compared = compare(group, &lines);

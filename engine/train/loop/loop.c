@@ -28,7 +28,7 @@ static enum syn_status save(struct syn_run *run, enum moment moment)
                           run->metrics.files.out);
     if (moment == IN_BETWEEN)
         syn_report_log(SYN_LOG_WARNING,
-                       "there is no checkpoint of step %llu; earlier ones are as they were",
+                       "step %llu could not be saved; earlier checkpoints are untouched",
                        (unsigned long long)run->replica.at.step);
     return SYN_OK;
 }

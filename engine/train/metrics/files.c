@@ -88,8 +88,8 @@ static enum syn_status make_named(const struct syn_train_options *options, struc
             continue;
         if (!options->overwrite)
             return syn_report(SYN_INVALID,
-                              "out: directory \"%s\" holds a run already (%s); choose another, or "
-                              "overwrite it",
+                              "out: directory \"%s\" already holds a run (%s); choose another, or "
+                              "use --overwrite",
                               files->out, names[i]);
         SYN_TRY(syn_tree_remove(path));
     }
@@ -244,8 +244,8 @@ static void lose_line(struct syn_files *files)
     clearerr(files->metrics);
     bool is_cut = ftruncate(fileno(files->metrics), files->written) == 0;
     if (!files->lacks_lines)
-        syn_report_log(SYN_LOG_WARNING, "%s/metrics.jsonl: a line could not be written%s: %s",
-                       files->out, is_cut ? "" : " or taken away", strerror(cause));
+        syn_report_log(SYN_LOG_WARNING, "%s/metrics.jsonl: cannot write a line%s: %s", files->out,
+                       is_cut ? "" : " or remove what was written of it", strerror(cause));
     files->lacks_lines = true;
 }
 

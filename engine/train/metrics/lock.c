@@ -51,7 +51,7 @@ static void write_holder(int file)
     int length = snprintf(text, sizeof text, "host %s, process %ld, since %s\n", host,
                           (long)getpid(), since);
     if (ftruncate(file, 0) == 0 && pwrite(file, text, (size_t)length, 0) != length)
-        syn_report_log(SYN_LOG_WARNING, "the lock of the run does not say who holds it: %s",
+        syn_report_log(SYN_LOG_WARNING, "cannot write who holds the lock of the run: %s",
                        strerror(errno));
 }
 
@@ -61,8 +61,8 @@ static enum syn_status refuse(int file, const char *directory)
     ssize_t length = pread(file, text, sizeof text - 1, 0);
     text[length > 0 ? length : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    return syn_report(SYN_INVALID, "out: the run in \"%s\" is still going on (%s)", directory,
-                      text[0] ? text : "it does not say where");
+    return syn_report(SYN_INVALID, "out: the run in \"%s\" is still running (%s)", directory,
+                      text[0] ? text : "unknown where");
 }
 
 /* Open the file and lock it. SYN_OK without lock->file: the file system has no locks.
@@ -86,7 +86,7 @@ static enum syn_status try_once(const char *directory, struct syn_lock *lock, bo
     close(file);
     if (!is_mine && !is_taken)
         syn_report_log(SYN_LOG_WARNING,
-                       "%s cannot be locked (%s): nothing keeps another run out of it", lock->path,
+                       "%s cannot be locked (%s): another run could write there too", lock->path,
                        strerror(cause));
     return status;
 }
@@ -96,7 +96,7 @@ enum syn_status syn_lock_take(const char *directory, struct syn_lock *lock)
     bool is_gone = true;
     int length = snprintf(lock->path, sizeof lock->path, "%s/%s", directory, SYN_LOCK_FILE);
     if (length < 0 || (size_t)length >= sizeof lock->path)
-        return syn_report(SYN_INVALID, "out: %.64s... is too long a path", directory);
+        return syn_report(SYN_INVALID, "out: path too long: %.64s...", directory);
     while (is_gone)
         SYN_TRY(try_once(directory, lock, &is_gone));
     return SYN_OK;

@@ -102,7 +102,7 @@ void syn_length_change(struct syn_length_place before, struct syn_length_place n
         syn_text_print(
             text, capacity,
             "the learning rate had come to %.3g: for the %llu steps that are left its schedule "
-            "(%s) begins anew with %.3g, up to %.3g",
+            "(%s) begins again with %.3g, up to %.3g",
             was, left, options->lr_schedule, lr_at(options, now), options->lr);
     } else if (fabs(is - was) > WORTH_SAYING * was) {
         syn_text_print(

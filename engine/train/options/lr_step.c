@@ -18,7 +18,7 @@ struct milestone {
     bool is_share;
 };
 
-/* Read one milestone, such as 81 or 1/2; *text moves behind it and its comma. False if there is
+/* Read one milestone, such as 81 or 1/2; *text moves past it and its comma. False if there is
  * none or it is malformed. */
 static bool next_milestone(const char **text, struct milestone *milestone)
 {

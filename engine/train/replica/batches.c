@@ -6,7 +6,7 @@
 enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_input *input)
 {
     if (info->kind == SYN_DATA_REGRESSION)
-        return syn_report(SYN_INVALID, "data: %s has numbers to predict; models tell classes apart",
+        return syn_report(SYN_INVALID, "data: %s has numbers to predict; the models only classify",
                           info->name);
     *input = (struct syn_input){
         .kind = info->kind == SYN_DATA_TOKENS ? SYN_INPUT_TOKENS : SYN_INPUT_IMAGES,

@@ -1,4 +1,4 @@
-/* A worker of one weight is enough to talk with. */
+/* A worker of one weight is enough to gather with. */
 #include "engine/train/replica/gather.h"
 
 #include <syncopate/worker.h>

@@ -86,7 +86,7 @@ uint64_t syn_places_threads(const struct syn_place *all, size_t count, size_t ow
     return whole(all[own].quota > 0 && time < cores ? time : cores);
 }
 
-/* Whether two workers would be told in the same words. */
+/* Whether two workers would be described in the same words. */
 static bool looks_like(const struct syn_place *all, size_t count, size_t a, size_t b)
 {
     return is_same_container(&all[a], &all[b]) &&

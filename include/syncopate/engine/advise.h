@@ -1,5 +1,5 @@
 /* Which method to use, said beforehand: measures the links between the workers and how fast they
- * compute, predicts what a step of every method would take, and judges. */
+ * compute, predicts what a step of every method would take, and advises. */
 #ifndef SYNCOPATE_ENGINE_ADVISE_H
 #define SYNCOPATE_ENGINE_ADVISE_H
 
@@ -19,7 +19,7 @@ extern "C" {
 struct syn_advice_row {
     char name[32];
     double step_ms;
-    double bytes_out; /* of each worker, in a step */
+    double bytes_out; /* of each worker, per step */
 };
 
 struct syn_advice {
@@ -40,7 +40,7 @@ struct syn_advice {
 };
 
 /* Measure with the workers that syn_train() would start with these options (model, data, batch,
- * threads, density; the algo does not matter), and judge. At least two workers. Takes seconds. */
+ * threads, density; the algo does not matter), and advise. At least two workers. Takes seconds. */
 enum syn_status syn_advise(const struct syn_train_options *options, struct syn_advice *advice);
 
 /* As one JSON object. Writes as snprintf does, and returns the length that the whole would have. */

@@ -102,7 +102,7 @@ struct syn_loader_options {
 struct syn_loader_options syn_loader_defaults(enum syn_data_part part, size_t batch);
 
 /* A prepared batch. Arrays are always of the full shape, with the options' batch and time, and
- * 64-byte aligned: behind count (and behind time) input is zero, tokens are 0 and labels are
+ * 64-byte aligned: after count (and after time) input is zero, tokens are 0 and labels are
  * SYN_NO_LABEL. */
 struct syn_batch {
     const float *input;    /* images, regression: [batch][channel][height][width]; else NULL */
@@ -113,11 +113,11 @@ struct syn_batch {
     size_t time;     /* tokens: words a column, at most the options' time; else 1 */
     size_t labelled; /* how many predictions count: what a mean loss divides by */
     uint64_t epoch;  /* from 0 */
-    uint64_t index;  /* of this batch in its epoch, from 0, where text begins anew */
+    uint64_t index;  /* of this batch in its epoch, from 0, where text begins again */
     bool is_last;    /* of its epoch */
 };
 
-/* The label of what is no example: it adds nothing to loss, gradient or accuracy. */
+/* The label of what is not an example: it adds nothing to loss, gradient or accuracy. */
 #define SYN_NO_LABEL (-1)
 
 /* Where a loader stands: plain data, for checkpoints. */

@@ -89,7 +89,7 @@ struct syn_input syn_model_input(const struct syn_model *model);
 /* Fill weights as PyTorch does by default: uniform in +-1/sqrt(inputs) for convolutions and inner
  * products with their biases, 1 and 0 for batch norm, standard normal for embeddings, uniform in
  * +-1/sqrt(hidden) for LSTMs. Same seed, same bits. Running statistics and what LSTMs carry start
- * anew as well. */
+ * again as well. */
 void syn_model_initialise(struct syn_model *model, uint64_t seed, float *weights);
 
 /* Asked before every kernel whether to leave at once: the call then ends with SYN_STOPPED, having
@@ -99,7 +99,7 @@ struct syn_stop_hook {
     void *context;
 };
 
-/* Examples to learn from or to be judged on; lent for the call. */
+/* Examples to learn from or to evaluate on; lent for the call. */
 struct syn_examples {
     size_t count;          /* 1 .. options.batch */
     const float *images;   /* [count][channels][height][width], for image models */
@@ -139,7 +139,7 @@ enum syn_status syn_model_step(struct syn_model *model, const float *weights,
                                const struct syn_ready_hook *hook, float *gradient,
                                struct syn_step_result *result);
 
-/* Forward only, as for judging: batch norm by its running statistics, no dropout. LSTMs carry on
+/* Forward only, as for evaluation: batch norm by its running statistics, no dropout. LSTMs carry on
  * from the previous evaluation, apart from training. */
 enum syn_status syn_model_evaluate(struct syn_model *model, const float *weights,
                                    const struct syn_examples *examples,
@@ -217,7 +217,7 @@ struct syn_convolution {
 syn_node syn_graph_convolution(struct syn_graph *graph, const char *name, syn_node from,
                                struct syn_convolution convolution);
 
-/* Inner product over all that an example holds, as torch.nn.Linear behind a flatten: name.weight
+/* Inner product over all that an example holds, as torch.nn.Linear after a flatten: name.weight
  * [outputs][inputs], name.bias [outputs]. For sequences: at every time step. */
 syn_node syn_graph_inner_product(struct syn_graph *graph, const char *name, syn_node from,
                                  size_t outputs);

@@ -48,7 +48,7 @@ static void bad_input_is_one_line_and_exit_code_two(void **state)
     expect_refusal("check", "text", NULL, "data/text/ptb.train.txt is missing");
     expect_refusal("get", "text", NULL,
                    "put ptb.train.txt, ptb.valid.txt, ptb.test.txt into data/text");
-    expect_refusal("list", "mnist", NULL, "one word too many");
+    expect_refusal("list", "mnist", NULL, "unexpected argument");
     scratch_write_idx_set("d/mnist", 5, 5);
     scratch_write_text("d/mnist/train-labels-idx1-ubyte", "junk");
     expect_refusal("check", "mnist", "--dir=d",

@@ -221,7 +221,7 @@ static void when_all_fails_it_says_what_to_do_by_hand(void **state)
     assert_status(SYN_IO, get(&dead, &npm, NULL, &nobody));
     expect_nothing_else(false);
     const char *said = scratch_log();
-    snprintf(expected, sizeof expected, "by hand: put a.bin, b.bin into %s",
+    snprintf(expected, sizeof expected, "by hand, put a.bin, b.bin into %s",
              scratch_path("root/thing"));
     assert_non_null(strstr(said, expected));
     assert_non_null(strstr(said, "npm error code E404"));

@@ -174,7 +174,7 @@ static void a_text_opens_from_three_files_and_is_refused_if_it_is_none(void **st
     assert_int_equal(syn_data_info(data)->count[SYN_DATA_VALID], 3);
     syn_data_close(data);
     scratch_write_text("t/ptb.valid.txt", "");
-    expect_one_line(SYN_FORMAT, "text", "t", "ptb.valid.txt: 0 bytes without a word");
+    expect_one_line(SYN_FORMAT, "text", "t", "ptb.valid.txt: 0 bytes without a single word");
     scratch_write_text("t/ptb.valid.txt", "caf\xe9 latin\n");
     expect_one_line(SYN_FORMAT, "text", "t", "ptb.valid.txt: byte 0xe9 at 3");
 }

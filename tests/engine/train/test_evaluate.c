@@ -67,7 +67,7 @@ static void the_test_loss_is_that_of_all_examples_with_mean_statistics(void **st
     struct syn_model *model;
     struct syn_input input;
     struct syn_model_options how;
-    struct syn_train_options options = runs_of("resnet20", "judged");
+    struct syn_train_options options = runs_of("resnet20", "evaluated");
     options.workers = WORKERS;
     options.batch = 4;
     options.data.synthetic_examples = 60;
@@ -112,8 +112,8 @@ static double metric_of(const char *name, unsigned long long step, const char *k
 }
 
 /* A delayed method gives workers weights of their own, but for the last step, which hands out the
- * global ones: so a run that ends where another is in its middle is judged as that one. */
-static void the_middle_of_a_delayed_run_is_judged_with_the_global_weights(void **state)
+ * global ones: so a run that ends where another is in its middle is evaluated as that one. */
+static void the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights(void **state)
 {
     (void)state;
     static const char *const algos[] = {"od-sgd", "ssd-sgd"};
@@ -214,7 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_test_loss_is_that_of_all_examples_with_mean_statistics),
-        cmocka_unit_test(the_middle_of_a_delayed_run_is_judged_with_the_global_weights),
+        cmocka_unit_test(the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights),
         cmocka_unit_test(bytes_are_those_of_one_step),
         cmocka_unit_test(bytes_are_those_of_the_busiest_worker),
     };

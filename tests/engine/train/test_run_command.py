@@ -86,7 +86,7 @@ class Run(unittest.TestCase):
     def check_refusal(self, done, pid):
         said = [line for line in done.stderr.splitlines() if line.startswith("syncopate: out:")]
         self.assertEqual(len(said), 1, done.stderr)
-        self.assertRegex(said[0], rf'"{self.out}" is still going on \(host {re.escape(socket.gethostname())}, '
+        self.assertRegex(said[0], rf'"{self.out}" is still running \(host {re.escape(socket.gethostname())}, '
                                   rf"process {pid}, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)")
 
     def test_a_run_that_goes_on_is_neither_resumed_nor_overwritten(self):

@@ -305,7 +305,7 @@ static void a_finished_one_cycle_that_is_made_longer_begins_a_new_one(void **sta
     (void)state;
     char text[SYN_TEXT_BYTES];
     struct syn_train_options options = changed("one-cycle", 100, 200, text);
-    assert_non_null(strstr(text, "begins anew"));
+    assert_non_null(strstr(text, "begins again"));
     check_lr(&options, 100, 200, 0.016); /* rises from its first share, as any cycle does */
     check_lr(&options, 129, 200, 0.4);
     check_lr(&options, 199, 200, 0);

@@ -39,18 +39,3 @@ void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry)
         out->nonfinite_entry = entry;
     out->is_nonfinite = true;
 }
-
-size_t syn_first_not_finite(const float *x, size_t count)
-{
-    enum { BLOCK = 1024 };
-    uint32_t index[BLOCK];
-    float value[BLOCK];
-    for (size_t at = 0; at < count; at += BLOCK) {
-        struct syn_scan scan = {
-            .cutoff = SYN_INFINITY_BITS - 1, .first = (uint32_t)at, .index = index, .value = value};
-        syn_kernels()->scan(x + at, count - at < BLOCK ? count - at : BLOCK, &scan);
-        if (scan.found > 0)
-            return index[0];
-    }
-    return count;
-}

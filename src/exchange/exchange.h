@@ -15,6 +15,7 @@
 
 #include "base/table.h"
 #include "codec/codec.h"
+#include "tensor/kernels.h"
 #include "tensor/list.h"
 #include "topology/chunk.h"
 #include "topology/rounds.h"
@@ -137,8 +138,5 @@ enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, con
 
 /* Note that an entry is not finite; the smallest such entry stays. */
 void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry);
-
-/* The first of count floats that is not finite, or count. */
-size_t syn_first_not_finite(const float *x, size_t count);
 
 #endif

@@ -7,59 +7,59 @@
 #include "reducer/lag.h"
 
 /* On the communication thread. */
-static enum syn_status exchange_parcel(struct syn_work *work)
+static enum syn_status exchange_transfer(struct syn_work *work)
 {
-    struct parcel *parcel = (struct parcel *)work;
-    const struct syn_reducer *reducer = parcel->reducer;
-    return reducer->exchange_type->run(reducer->exchange, &parcel->in, &parcel->out);
+    struct transfer *transfer = (struct transfer *)work;
+    const struct syn_reducer *reducer = transfer->reducer;
+    return reducer->exchange_type->run(reducer->exchange, &transfer->in, &transfer->out);
 }
 
 /* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until
  * the exchange tells what rounding took. */
-static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
+static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
-    parcel->in.density = slot->step.density;
-    parcel->in.values = slot->step.values ? syn_value_find(slot->step.values) : NULL;
+    transfer->in.density = slot->step.density;
+    transfer->in.values = slot->step.values ? syn_value_find(slot->step.values) : NULL;
     if (slot->dense)
-        parcel->out.dense = slot->dense + bucket->first;
+        transfer->out.dense = slot->dense + bucket->first;
     if (slot->dense_dropped)
-        parcel->out.dense_dropped = slot->dense_dropped + bucket->first;
+        transfer->out.dense_dropped = slot->dense_dropped + bucket->first;
     if (!reducer->residual_type->has_unsent) {
-        parcel->in.dense = slot->gradient + bucket->first;
+        transfer->in.dense = slot->gradient + bucket->first;
         return;
     }
     struct syn_intake to_sent = *intake;
     to_sent.after.unsent = slot->sent + bucket->first;
     syn_intake_run(&to_sent, reducer->pool, 0, 0, NULL);
     memset(intake->after.unsent, 0, bucket->size * sizeof(float));
-    parcel->in.dense = to_sent.after.unsent;
+    transfer->in.dense = to_sent.after.unsent;
 }
 
-static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct parcel *parcel,
+static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                         const struct bucket *bucket, const struct syn_intake *intake)
 {
     const struct syn_select_type *select = reducer->select_type;
-    struct syn_contribution *in = &parcel->in;
+    struct syn_contribution *in = &transfer->in;
     double density = slot->step.density;
     size_t limit = select->limit(&reducer->options, bucket->size, density);
     in->about.limit = (uint32_t)limit;
-    in->packet = parcel->packet;
+    in->packet = transfer->packet;
     if (select->remember)
-        parcel->remembered = select->remember(bucket->select);
+        transfer->remembered = select->remember(bucket->select);
     uint32_t largest = syn_intake_run(intake, reducer->pool, limit, density, &in->list);
     in->is_nonfinite = largest >= SYN_INFINITY_BITS;
-    parcel->threshold = select->threshold(bucket->select);
+    transfer->threshold = select->threshold(bucket->select);
     if (in->is_nonfinite) {
         in->nonfinite_entry = (uint32_t)syn_intake_first_bad(intake);
-        in->packet_bytes = syn_packet_nonfinite(&in->about, in->nonfinite_entry, parcel->packet);
+        in->packet_bytes = syn_packet_nonfinite(&in->about, in->nonfinite_entry, transfer->packet);
         return;
     }
-    in->scale = parcel->threshold;
+    in->scale = transfer->threshold;
     if (!reducer->exchange_type->encodes_pieces) {
         int64_t began = syn_clock_ns();
         in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
-                                             in->scale, &in->list, parcel->packet);
+                                             in->scale, &in->list, transfer->packet);
         slot->encode_ns += syn_clock_ns() - began;
     }
     if (!intake->lags)
@@ -71,7 +71,7 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
 {
     int64_t began = syn_clock_ns();
     struct bucket *bucket = &reducer->buckets[number];
-    struct parcel *parcel = &slot->parcels[number];
+    struct transfer *transfer = &slot->transfers[number];
     size_t next = (slot->before + 1) % (reducer->options.depth + 1);
     struct syn_intake intake = {
         .residual_type = reducer->residual_type,
@@ -86,26 +86,26 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .momentum = (float)reducer->options.residual_momentum,
         .scale = slot->step.scale,
         .lags = reducer->may_lag,
-        .sent = bucket->lags ? &parcel->in.list : NULL,
+        .sent = bucket->lags ? &transfer->in.list : NULL,
     };
     bucket->lags = reducer->may_lag;
-    parcel->in.about = (struct syn_packet_about){
+    transfer->in.about = (struct syn_packet_about){
         .sequence = (uint32_t)(reducer->begun - 1),
         .bucket = (uint32_t)number,
         .size = (uint32_t)bucket->size,
     };
-    parcel->in.first = bucket->first;
-    parcel->in.is_last = number + 1 == reducer->bucket_count;
-    parcel->in.lr = slot->lr;
-    parcel->in.pulls = slot->pulls;
-    parcel->in.attempt = reducer->attempt;
-    parcel->out.is_answered = false;
-    parcel->work.run = exchange_parcel;
+    transfer->in.first = bucket->first;
+    transfer->in.is_last = number + 1 == reducer->bucket_count;
+    transfer->in.lr = slot->lr;
+    transfer->in.pulls = slot->pulls;
+    transfer->in.attempt = reducer->attempt;
+    transfer->out.is_answered = false;
+    transfer->work.run = exchange_transfer;
     if (reducer->select_type->is_dense)
-        fill_dense(reducer, slot, parcel, bucket, &intake);
+        fill_dense(reducer, slot, transfer, bucket, &intake);
     else
-        fill_sparse(reducer, slot, parcel, bucket, &intake);
-    syn_comm_post(reducer->comm, &parcel->work);
+        fill_sparse(reducer, slot, transfer, bucket, &intake);
+    syn_comm_post(reducer->comm, &transfer->work);
     slot->select_ns += syn_clock_ns() - began;
 }
 
@@ -174,13 +174,13 @@ static void vacate(struct syn_reducer *reducer)
     size_t last = (size_t)((reducer->waited + depth - 1) % depth);
     for (size_t i = 0; i < depth; i++)
         for (size_t b = 0; b < reducer->bucket_count; b++) {
-            struct parcel *parcel = &reducer->slots[i].parcels[b];
+            struct transfer *transfer = &reducer->slots[i].transfers[b];
             bool is_lent = depth > 1 && i == last;
-            syn_list_vacate(&parcel->in.list);
-            syn_list_vacate(&parcel->out.dropped);
-            syn_vacate(parcel->packet, 1, parcel->packet_room);
+            syn_list_vacate(&transfer->in.list);
+            syn_list_vacate(&transfer->out.dropped);
+            syn_vacate(transfer->packet, 1, transfer->packet_room);
             if (!is_lent)
-                syn_list_vacate(&parcel->out.merged);
+                syn_list_vacate(&transfer->out.merged);
         }
     for (size_t b = 0; b < reducer->bucket_count && reducer->select_type->vacate; b++)
         reducer->select_type->vacate(reducer->buckets[b].select);

@@ -23,8 +23,8 @@ struct bucket {
 };
 
 /* One bucket of one step on its way. */
-struct parcel {
-    struct syn_work work; /* first, so that a work is its parcel */
+struct transfer {
+    struct syn_work work; /* first, so that a work is its transfer */
     struct syn_reducer *reducer;
     struct syn_contribution in;
     struct syn_outcome out;
@@ -36,7 +36,7 @@ struct parcel {
 
 /* One step under way. */
 struct slot {
-    struct parcel *parcels;         /* [bucket_count] */
+    struct transfer *transfers;     /* [bucket_count] */
     const float *gradient;          /* [size], or NULL if it lies in pieces */
     const struct syn_piece *pieces; /* while it begins */
     float *copy;                    /* [size] of a gradient that is overwritten; or NULL */

@@ -57,7 +57,7 @@ void syn_reducer_settle(struct syn_reducer *reducer)
         struct syn_residual residual =
             syn_residual_from(&reducer->residuals[reducer->newest], bucket->first);
         if (bucket->lags)
-            syn_lag_settle(reducer->residual_type, &residual, &slot->parcels[i].in.list, 0,
+            syn_lag_settle(reducer->residual_type, &residual, &slot->transfers[i].in.list, 0,
                            bucket->size);
         bucket->lags = false;
     }

@@ -53,16 +53,16 @@ static enum syn_status open_residuals(struct syn_reducer *reducer)
     return SYN_OK;
 }
 
-static enum syn_status open_sparse_parcel(struct syn_reducer *reducer, struct parcel *parcel,
-                                          const struct syn_exchange_setup *setup)
+static enum syn_status open_sparse_transfer(struct syn_reducer *reducer, struct transfer *transfer,
+                                            const struct syn_exchange_setup *setup)
 {
     const struct syn_exchange_type *exchange = reducer->exchange_type;
     size_t bound = syn_packet_bound(reducer->values, reducer->indices, setup->limit, setup->size);
-    SYN_TRY(syn_list_open(&parcel->in.list, setup->limit));
-    SYN_TRY(syn_list_open(&parcel->out.merged, exchange->merged_most(setup)));
-    SYN_TRY(syn_list_open(&parcel->out.dropped, exchange->dropped_most(setup)));
-    parcel->packet_room = bound;
-    return syn_reserve(1, bound, &parcel->packet);
+    SYN_TRY(syn_list_open(&transfer->in.list, setup->limit));
+    SYN_TRY(syn_list_open(&transfer->out.merged, exchange->merged_most(setup)));
+    SYN_TRY(syn_list_open(&transfer->out.dropped, exchange->dropped_most(setup)));
+    transfer->packet_room = bound;
+    return syn_reserve(1, bound, &transfer->packet);
 }
 
 static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot *slot)
@@ -81,16 +81,16 @@ static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
 {
     bool is_dense = reducer->select_type->is_dense;
     size_t merged = 0;
-    SYN_TRY(syn_allocate(reducer->bucket_count, sizeof *slot->parcels, &slot->parcels));
+    SYN_TRY(syn_allocate(reducer->bucket_count, sizeof *slot->transfers, &slot->transfers));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         struct syn_exchange_setup own = *setup;
-        slot->parcels[i].reducer = reducer;
+        slot->transfers[i].reducer = reducer;
         if (is_dense)
             continue;
         own.size = reducer->buckets[i].size;
         own.limit = syn_reducer_limit_most(&reducer->options, own.size);
-        SYN_TRY(open_sparse_parcel(reducer, &slot->parcels[i], &own));
-        merged += slot->parcels[i].out.merged.capacity;
+        SYN_TRY(open_sparse_transfer(reducer, &slot->transfers[i], &own));
+        merged += slot->transfers[i].out.merged.capacity;
     }
     if (is_dense)
         return open_dense_slot(reducer, slot);
@@ -214,14 +214,14 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
 
 static void close_slot(struct syn_reducer *reducer, struct slot *slot)
 {
-    for (size_t i = 0; slot->parcels && i < reducer->bucket_count; i++) {
-        struct parcel *parcel = &slot->parcels[i];
-        syn_list_close(&parcel->in.list);
-        syn_list_close(&parcel->out.merged);
-        syn_list_close(&parcel->out.dropped);
-        free(parcel->packet);
+    for (size_t i = 0; slot->transfers && i < reducer->bucket_count; i++) {
+        struct transfer *transfer = &slot->transfers[i];
+        syn_list_close(&transfer->in.list);
+        syn_list_close(&transfer->out.merged);
+        syn_list_close(&transfer->out.dropped);
+        free(transfer->packet);
     }
-    free(slot->parcels);
+    free(slot->transfers);
     free(slot->copy);
     free(slot->sent);
     free(slot->dense);

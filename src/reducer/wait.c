@@ -6,11 +6,11 @@
 #include "reducer/inside.h"
 
 /* Returns the failure of the first bucket that has one. */
-static enum syn_status wait_for_parcels(struct syn_reducer *reducer, struct slot *slot)
+static enum syn_status wait_for_transfers(struct syn_reducer *reducer, struct slot *slot)
 {
     enum syn_status first = SYN_OK;
     for (size_t i = reducer->bucket_count; i-- > 0;) {
-        enum syn_status status = syn_comm_wait(reducer->comm, &slot->parcels[i].work);
+        enum syn_status status = syn_comm_wait(reducer->comm, &slot->transfers[i].work);
         first = status != SYN_OK ? status : first;
     }
     return first;
@@ -23,7 +23,7 @@ static void undo(struct syn_reducer *reducer, const struct slot *slot)
     for (size_t i = 0; i < reducer->bucket_count; i++)
         reducer->buckets[i].lags = false; /* what it was to add is forgotten */
     for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
-        reducer->select_type->restore(reducer->buckets[i].select, slot->parcels[i].remembered);
+        reducer->select_type->restore(reducer->buckets[i].select, slot->transfers[i].remembered);
 }
 
 /* Drop all steps under way, the oldest last, so that its memory of the selections is the one that
@@ -34,7 +34,7 @@ static void roll_back(struct syn_reducer *reducer)
     memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
     for (uint64_t number = reducer->begun; number-- > reducer->waited;) {
         struct slot *slot = syn_slot(reducer, number);
-        wait_for_parcels(reducer, slot);
+        wait_for_transfers(reducer, slot);
         undo(reducer, slot);
     }
     reducer->waited = reducer->begun;
@@ -44,13 +44,13 @@ static void roll_back(struct syn_reducer *reducer)
 }
 
 /* The first failure of a step that has run, or the first entry of it that is not finite. */
-static enum syn_status judge(struct syn_reducer *reducer, uint64_t number)
+static enum syn_status outcome_of(struct syn_reducer *reducer, uint64_t number)
 {
     char what[48];
     struct slot *slot = syn_slot(reducer, number);
-    SYN_TRY(wait_for_parcels(reducer, slot));
+    SYN_TRY(wait_for_transfers(reducer, slot));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
-        const struct syn_outcome *out = &slot->parcels[i].out;
+        const struct syn_outcome *out = &slot->transfers[i].out;
         if (!out->is_nonfinite)
             continue;
         if (out->nonfinite_entry == SYN_ENTRY_UNKNOWN)
@@ -71,7 +71,7 @@ static void take_back(struct syn_reducer *reducer, const struct slot *slot)
         at = (at + 1) % ring;
         for (size_t i = 0; i < reducer->bucket_count; i++) {
             const struct bucket *bucket = &reducer->buckets[i];
-            const struct syn_outcome *out = &slot->parcels[i].out;
+            const struct syn_outcome *out = &slot->transfers[i].out;
             struct syn_residual residual =
                 syn_residual_from(&reducer->residuals[at], bucket->first);
             if (slot->dense_dropped)
@@ -87,11 +87,11 @@ static void take_back(struct syn_reducer *reducer, const struct slot *slot)
 static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slot)
 {
     if (reducer->bucket_count == 1)
-        return &slot->parcels[0].out.merged;
+        return &slot->transfers[0].out.merged;
     struct syn_list *all = &slot->merged;
     all->count = 0;
     for (size_t i = reducer->bucket_count; i-- > 0;) {
-        const struct syn_list *list = &slot->parcels[i].out.merged;
+        const struct syn_list *list = &slot->transfers[i].out.merged;
         uint32_t first = (uint32_t)reducer->buckets[i].first;
         for (size_t j = 0; j < list->count; j++)
             all->index[all->count + j] = first + list->index[j];
@@ -117,18 +117,18 @@ static struct syn_cost add_up(const struct syn_reducer *reducer, const struct sl
     struct syn_cost cost = {.select_ms = (double)(slot->select_ns - slot->encode_ns) * 1e-6,
                             .encode_ms = (double)slot->encode_ns * 1e-6};
     for (size_t i = 0; i < reducer->bucket_count; i++) {
-        const struct parcel *parcel = &slot->parcels[i];
-        cost.bytes_out += parcel->work.cost.bytes_out;
-        cost.bytes_in += parcel->work.cost.bytes_in;
-        cost.selected += parcel->in.list.count;
-        cost.taken_back += parcel->out.dropped.count;
-        cost.exchange_ms += parcel->work.cost.exchange_ms;
-        if (parcel->threshold > cost.threshold)
-            cost.threshold = parcel->threshold;
-        if (parcel->out.is_answered) {
+        const struct transfer *transfer = &slot->transfers[i];
+        cost.bytes_out += transfer->work.cost.bytes_out;
+        cost.bytes_in += transfer->work.cost.bytes_in;
+        cost.selected += transfer->in.list.count;
+        cost.taken_back += transfer->out.dropped.count;
+        cost.exchange_ms += transfer->work.cost.exchange_ms;
+        if (transfer->threshold > cost.threshold)
+            cost.threshold = transfer->threshold;
+        if (transfer->out.is_answered) {
             cost.answers = 1;
-            cost.staleness = (double)parcel->out.staleness;
-            cost.staleness_most = parcel->out.staleness;
+            cost.staleness = (double)transfer->out.staleness;
+            cost.staleness_most = transfer->out.staleness;
         }
     }
     if (reducer->select_type->is_dense)
@@ -162,9 +162,9 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
                         (unsigned long long)ticket.number, (unsigned long long)reducer->waited);
     int64_t began = syn_clock_ns();
     struct slot *slot = syn_slot(reducer, ticket.number);
-    wait_for_parcels(reducer, slot);
+    wait_for_transfers(reducer, slot);
     int64_t waited = syn_clock_ns() - began;
-    enum syn_status status = judge(reducer, ticket.number);
+    enum syn_status status = outcome_of(reducer, ticket.number);
     if (status != SYN_OK) {
         roll_back(reducer);
         return status;

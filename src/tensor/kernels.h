@@ -83,4 +83,7 @@ const struct syn_kernels *syn_kernels_vector(void);
 /* The best set for this machine. */
 const struct syn_kernels *syn_kernels(void);
 
+/* The first of count floats that is not finite, or count. */
+size_t syn_first_not_finite(const float *x, size_t count);
+
 #endif

@@ -87,17 +87,17 @@ static enum syn_status check_adaptive_store(const struct syn_worker_options *opt
                     options->store);
 }
 
-/* The store that fits.
+/* The store that fits, the last of the table first.
  *   has_servers  whether the group has some */
 static const char *fitting_store(const struct syn_worker_options *options, bool has_servers)
 {
-    bool is_delayed = syn_schedule_find(options->schedule)->is_delayed;
-    bool is_plain = syn_select_find(options->reducer.select)->is_dense &&
-                    syn_value_find(options->reducer.values)->is_exact &&
-                    !syn_exchange_find(options->reducer.exchange)->follows_density;
-    if (has_servers)
-        return "servers";
-    return is_delayed && is_plain ? "shards" : "replicas";
+    const char *fitting = NULL;
+    for (size_t i = 0; syn_store_row(i); i++) {
+        const struct syn_store_type *store = syn_store_row(i);
+        if (store->has_servers == has_servers && (!store->suits || store->suits(options)))
+            fitting = store->part.name;
+    }
+    return fitting;
 }
 
 /* What only servers can do. */
@@ -132,9 +132,11 @@ static enum syn_status choose_store(struct syn_worker_options *options, size_t s
     bool is_async = syn_schedule_find(options->schedule)->is_async;
     if (strcmp(options->store, "auto") == 0)
         options->store = fitting_store(options, is_known ? servers > 0 : is_async);
-    bool has_servers = strcmp(options->store, "servers") == 0;
+    const struct syn_store_type *store = syn_store_find(options->store);
+    bool has_servers = store->has_servers;
     if (servers == 0 && has_servers)
-        return syn_fail(SYN_INVALID, "store servers needs a group with servers; it has none");
+        return syn_fail(SYN_INVALID, "store %s needs a group with servers; it has none",
+                        options->store);
     if (is_known && servers > 0 && !has_servers)
         return syn_fail(SYN_INVALID, "store %s leaves the group's %zu servers without work",
                         options->store, servers);
@@ -142,7 +144,6 @@ static enum syn_status choose_store(struct syn_worker_options *options, size_t s
     if (!has_servers)
         SYN_TRY(check_without_servers(options));
     SYN_TRY(check_async(options));
-    const struct syn_store_type *store = syn_store_find(options->store);
     return store->check ? store->check(options) : SYN_OK;
 }
 

@@ -150,6 +150,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 
 const struct syn_store_type syn_store_servers = {
     .part = {"servers", "parameter servers keep a shard of the weights each and apply every push"},
+    .has_servers = true,
     .owners = &syn_client_exchange,
     .check = check,
     .open = open_state,

@@ -16,6 +16,8 @@
 #include "exchange/norm.h"
 #include "exchange/ring.h"
 #include "optim/optim.h"
+#include "schedule/schedule.h"
+#include "select/select.h"
 #include "worker/clip.h"
 #include "worker/store.h"
 
@@ -37,6 +39,15 @@ struct shards {
     struct syn_norm norm;    /* those who know its norm together */
     uint64_t failed_attempt; /* 1 + that whose steps cannot be applied any more; 0: none */
 };
+
+/* With a delay and whole gradients it sends less than replicas, to the same bits. */
+static bool suits(const struct syn_worker_options *options)
+{
+    return syn_schedule_find(options->schedule)->is_delayed &&
+           syn_select_find(options->reducer.select)->is_dense &&
+           syn_value_find(options->reducer.values)->is_exact &&
+           !syn_exchange_find(options->reducer.exchange)->follows_density;
+}
 
 static enum syn_status check(const struct syn_worker_options *options)
 {
@@ -316,6 +327,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 
 const struct syn_store_type syn_store_shards = {
     .part = {"shards", "peer to peer: every worker keeps and updates one shard of the weights"},
+    .suits = suits,
     .owners = &owners,
     .check = check,
     .open = open_state,

@@ -23,6 +23,12 @@ struct syn_store_setup {
 struct syn_store_type {
     struct syn_part part;
 
+    bool has_servers; /* the group must have some, and the global weights are theirs */
+
+    /* (optional) Whether the setting "auto" means this store, which is asked before those that
+     * stand above it in the table. Without it: if none of them is meant. */
+    bool (*suits)(const struct syn_worker_options *options);
+
     /* (optional) How contributions come to owners who keep the sums; the store is its state.
      * Without it every worker owns everything, by the options' exchange. */
     const struct syn_exchange_type *owners;

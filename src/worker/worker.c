@@ -254,8 +254,9 @@ static enum syn_status take(struct syn_worker *worker, const float **weights)
 }
 
 static enum syn_status delayed_step(struct syn_worker *worker, const float *gradient,
-                                    const struct syn_rates *rates, struct syn_plan plan)
+                                    const struct syn_rates *rates)
 {
+    struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     const float *arrived;
     if (worker->is_pull_open) {
         SYN_TRY(take(worker, &arrived));
@@ -300,13 +301,12 @@ static void add_to_total(struct syn_worker *worker)
 enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
                                 const struct syn_rates *rates, float *weights)
 {
-    struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     struct syn_rates own = *rates;
     const float *next = worker->v;
     SYN_TRY(check_rates(rates));
     SYN_TRY(syn_fitting_begin(worker, &own));
     enum syn_status status = worker->schedule->is_delayed
-                                 ? delayed_step(worker, gradient, &own, plan)
+                                 ? delayed_step(worker, gradient, &own)
                                  : prompt_step(worker, gradient, &own, &next);
     if (status != SYN_OK)
         return syn_worker_recover(worker, status, weights);

@@ -238,7 +238,7 @@ static void vary_steps(struct fixture *fixture, struct syn_reducer *reducer, siz
         holds = holds && syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
         holds = holds && merged.cost.selected == (k > 0 ? k : 1);
         holds = holds && merged.cost.select_ms > 0 && merged.cost.encode_ms > 0;
-        holds = holds && syn_slot(reducer, i)->parcels[0].in.about.sequence == i;
+        holds = holds && syn_slot(reducer, i)->transfers[0].in.about.sequence == i;
     }
     static const struct syn_step bad[] = {
         {0.21, 1, NULL}, {-0.1, 1, NULL}, {NAN, 1, NULL}, {0.1, INFINITY, NULL}, {0.1, 1, "q8"}};

@@ -6,7 +6,8 @@
  * added to computing, as often as workers share one.
  *
  * Among methods that are about as fast, the one that changes training least is the best: plain SGD
- * first, then exact gradients that come late, then parts of gradients. */
+ * first, then exact gradients that come late, then as much of them as the link carries, then small
+ * parts of them. */
 #include <math.h>
 #include <string.h>
 
@@ -25,13 +26,10 @@ static const struct {
     const char *recipe;
     const char *inside; /* the recipe whose reducer it has; NULL: its own */
 } methods[] = {
-    {"ssgd", "ssgd", NULL},
-    {"od-sgd", "od-sgd", NULL},
-    {"ssd-sgd", "ssd-sgd", NULL},
-    {"gtopk", "gtopk", NULL},
-    {"topk", "topk", NULL},
-    {"strom", "strom", NULL},
-    {"ssd-sgd+gtopk", "ssd-sgd", "gtopk"},
+    {"ssgd", "ssgd", NULL},   {"od-sgd", "od-sgd", NULL},
+    {"fit", "fit", NULL},     {"ssd-sgd", "ssd-sgd", NULL},
+    {"gtopk", "gtopk", NULL}, {"topk", "topk", NULL},
+    {"strom", "strom", NULL}, {"ssd-sgd+gtopk", "ssd-sgd", "gtopk"},
 };
 #define METHODS (sizeof methods / sizeof methods[0])
 #define MIXES   1 /* at the end of the table: shown, but algo auto does not choose them */
@@ -49,7 +47,9 @@ static double background_ms(const struct syn_advice *advice, const struct syn_tr
     double workers = (double)advice->workers;
     double pulls = 1 + 1 / (double)traffic->pull_every;
     bool is_ring = strcmp(traffic->pattern, "ring") == 0;
-    return is_ring ? (workers - 1) * pulls * advice->links.together_cpu_ms * crowding(advice) : 0;
+    double share = traffic->bytes / (4 * (double)advice->params); /* of what was measured */
+    double message_ms = share * advice->links.together_cpu_ms;
+    return is_ring ? (workers - 1) * pulls * message_ms * crowding(advice) : 0;
 }
 
 /* What a worker does in a step besides waiting for messages. */
@@ -89,6 +89,8 @@ static enum syn_status predict(const struct syn_train_options *options, size_t m
         SYN_TRY(syn_recipe_apply(methods[method].inside, &worker.reducer));
     SYN_TRY(syn_traffic_of(&worker, advice->params, 0, &traffic));
     struct syn_cluster cluster = cluster_of(advice, &traffic);
+    if (worker.reducer.density == SYN_AUTO)
+        SYN_TRY(syn_traffic_fit(&worker, advice->params, &cluster, &traffic));
     bool is_sparse = traffic.select_ms > 0;
     traffic.select_ms = 0; /* is part of the work */
     /* Adding dense arrays is part of the background, and small beside the wire otherwise. */

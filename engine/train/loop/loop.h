@@ -3,6 +3,7 @@
 #define SYN_ENGINE_TRAIN_LOOP_H
 
 #include "engine/train/checkpoint/checkpoint.h"
+#include "engine/train/loop/forms.h"
 #include "engine/train/loop/members.h"
 
 /* What computing a step needs. */
@@ -18,6 +19,7 @@ struct syn_compute {
 struct syn_run {
     struct syn_replica replica;
     struct syn_compute compute;
+    struct syn_forms forms;
     struct syn_metrics metrics;
     struct syn_control control;
     struct syn_evaluation evaluation;

@@ -22,6 +22,7 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
     run->checkpoints.saved = UINT64_MAX;
     if (syn_replica_serves(replica))
         return SYN_OK;
+    SYN_TRY(syn_forms_open(&replica->options, &run->forms));
     SYN_TRY(syn_compute_open(replica, &run->compute));
     SYN_TRY(syn_evaluation_allocate(&run->evaluation));
     SYN_TRY(syn_control_open(replica, &run->control));
@@ -109,6 +110,7 @@ enum syn_status syn_run_join(struct syn_run *run)
     if (resumes)
         SYN_TRY(syn_resume_agree(&run->checkpoints));
     warn_of_idle(replica);
+    syn_forms_announce(replica);
     SYN_TRY(syn_update_open(options, replica->group, syn_model_layout(replica->model),
                             replica->weights, &replica->update));
     SYN_TRY(share_directory(run));
@@ -127,5 +129,6 @@ void syn_run_close(struct syn_run *run)
     syn_control_close(&run->control);
     syn_evaluation_close(&run->evaluation);
     syn_compute_close(&run->compute);
+    syn_forms_close(&run->forms);
     syn_replica_close(&run->replica);
 }

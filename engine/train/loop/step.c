@@ -237,6 +237,7 @@ enum syn_status syn_run_step(struct syn_run *run)
     const float *gradient = run->compute.gradient;
     struct syn_step_record record = {0};
     struct syn_rates rates = rates_of(replica);
+    syn_forms_choose(&run->forms, replica->at.step, &rates);
     record.lr = rates.lr;
     remember(run);
     enum syn_status status = compute(run, &rates, &record);
@@ -257,6 +258,7 @@ enum syn_status syn_run_step(struct syn_run *run)
     SYN_TRY(status);
     record.update_ns = syn_engine_clock_ns() - began + run->compute.spent_ns;
     syn_sums_add(&run->metrics.now.sums, &record);
+    syn_forms_note(&run->forms, &run->metrics);
     replica->at.step++;
     return SYN_OK;
 }

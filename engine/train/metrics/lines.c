@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <syncopate/text.h>
+
 #include "engine/base/json.h"
 #include "engine/train/metrics/metrics.h"
 
@@ -86,5 +88,20 @@ void syn_metrics_log_scores(struct syn_metrics *metrics, const struct syn_scores
         syn_json_real(&json, "test_perplexity", exp(loss));
     else
         syn_json_real(&json, "test_accuracy", syn_sums_accuracy(&scores->test));
+    end_line(metrics, &json);
+}
+
+void syn_metrics_log_form(struct syn_metrics *metrics, const struct syn_form *form)
+{
+    char line[LINE_BYTES];
+    char density[32];
+    struct syn_json json = begin_line(metrics, line);
+    syn_text_print(density, sizeof density, "%.17g", form->density);
+    syn_json_text(&json, "form_values", form->values);
+    syn_json_value(&json, "form_density", density);
+    if (form->compute_ms > 0) {
+        syn_json_real(&json, "form_compute_ms", form->compute_ms);
+        syn_json_real(&json, "form_exchange_ms", form->exchange_ms);
+    }
     end_line(metrics, &json);
 }

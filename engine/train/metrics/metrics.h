@@ -73,6 +73,9 @@ void syn_metrics_log(struct syn_metrics *metrics);
 /* Append the line of an evaluation. */
 void syn_metrics_log_scores(struct syn_metrics *metrics, const struct syn_scores *scores);
 
+/* Append the line of a step, not yet counted, that sends in another form than the one before. */
+void syn_metrics_log_form(struct syn_metrics *metrics, const struct syn_form *form);
+
 /* How far the run is.
  *   evaluated        share of an evaluation that is done; negative outside of one
  *   validation_loss  of the last one; NAN for none */

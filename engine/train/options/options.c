@@ -131,7 +131,7 @@ double syn_train_density_warmup(const struct syn_train_options *options)
 /* A quarter, then a quarter of that, and so on, in four equal parts of the warm-up. */
 double syn_train_density(const struct syn_train_options *options, double epoch)
 {
-    double asked = options->worker.reducer.density;
+    double asked = fmax(0, options->worker.reducer.density); /* 0: left to the worker */
     double warmup = syn_train_density_warmup(options);
     if (epoch >= warmup)
         return asked;
@@ -153,5 +153,10 @@ enum syn_status syn_train_check(struct syn_train_options *options)
                           "expected 0",
                           (unsigned long long)options->servers);
     SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));
+    if (options->density_replay[0] && options->worker.reducer.density != SYN_AUTO)
+        return syn_report(SYN_INVALID,
+                          "density-replay repeats a run with density auto; density is "
+                          "%g, expected auto",
+                          options->worker.reducer.density);
     return syn_lr_check(options);
 }

@@ -376,8 +376,13 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     SYN_TRY(listen_for_control(own));
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
-    bool may_call_any_time = atomic_load(&syn_mpi_process.is_ours) || level == MPI_THREAD_MULTIPLE;
-    return may_call_any_time ? syn_attend_begin(group) : SYN_OK;
+    if (atomic_load(&syn_mpi_process.is_ours) || level == MPI_THREAD_MULTIPLE)
+        return syn_attend_begin(group);
+    syn_log(SYN_LOG_WARNING,
+            "this program began MPI below MPI_THREAD_MULTIPLE, so nobody answers for it while it "
+            "computes: a step longer than timeout_ms (%lld ms) is taken for its death",
+            (long long)(group->timeout_ns / 1000000));
+    return SYN_OK;
 }
 
 /* Compare what MPI is with what it was meant to be. */

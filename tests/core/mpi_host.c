@@ -3,6 +3,7 @@
  *                            what to do
  *   mpi_host prepared [N]    after syn_group_before_mpi(): nothing is left to say
  *   mpi_host library [N]     it does not, the library does: what the others are compared with
+ *   mpi_host multiple [N]    at a thread level at which the library can answer at any time
  *   mpi_host funneled        at a thread level that is too low, which is refused with what to do
  * Prints how long an exchange of the ring took. */
 #include <mpi.h>
@@ -15,13 +16,15 @@
 #include <syncopate/log.h>
 #include <syncopate/measure.h>
 
-static int hints; /* that the log gave */
+static int hints;    /* that the log gave */
+static int warnings; /* that nobody answers while this process computes */
 
 static void count_hints(void *context, enum syn_log_level level, const char *text)
 {
     (void)context;
     (void)level;
     hints += strstr(text, "OMPI_MCA_btl_tcp_eager_limit=") != NULL;
+    warnings += strstr(text, "MPI_THREAD_MULTIPLE") && strstr(text, "timeout_ms (60000 ms)");
 }
 
 static int fail(const char *what)
@@ -62,6 +65,7 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     bool is_prepared = strcmp(how, "prepared") == 0;
     bool is_low = strcmp(how, "funneled") == 0;
+    bool is_high = strcmp(how, "multiple") == 0;
     size_t size = argc > 2 ? strtoul(argv[2], NULL, 10) : 200000;
     int level;
     int rank;
@@ -71,8 +75,11 @@ int main(int argc, char **argv)
         syn_group_before_mpi();
     syn_log_to(count_hints, NULL, SYN_LOG_INFO);
     if (strcmp(how, "library") == 0)
-        return exchange(size) || hints > 0;
-    MPI_Init_thread(&argc, &argv, is_low ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED, &level);
+        return exchange(size) || hints > 0 || warnings > 0;
+    int asked = is_low    ? MPI_THREAD_FUNNELED
+                : is_high ? MPI_THREAD_MULTIPLE
+                          : MPI_THREAD_SERIALIZED;
+    MPI_Init_thread(&argc, &argv, asked, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Get_library_version(version, &length);
     if (is_low && level >= MPI_THREAD_SERIALIZED)
@@ -82,6 +89,12 @@ int main(int argc, char **argv)
     if (code == 0 && hints != expected) {
         fprintf(stderr, "mpi_host: rank %d: %d hints in the log; expected %d\n", rank, hints,
                 expected);
+        code = 1;
+    }
+    int warned = !is_low && level < MPI_THREAD_MULTIPLE;
+    if (code == 0 && warnings != warned) {
+        fprintf(stderr, "mpi_host: rank %d: %d warnings in the log; expected %d\n", rank, warnings,
+                warned);
         code = 1;
     }
     MPI_Finalize();

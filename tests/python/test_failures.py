@@ -37,6 +37,22 @@ def stopped(rank, workers):
     step_until(rank, lambda: os.kill(os.getpid(), signal.SIGSTOP), timeout_ms=3000)
 
 
+def evaluating(rank, workers):
+    """Worker 0 is busy without the library for far longer than the time-out; the others wait for it."""
+    import time
+    import syncopate.torch
+    torch.manual_seed(1)
+    ddp = DistributedDataParallel(nn.Linear(30, 20))
+    attached = syncopate.torch.attach(ddp, "gtopk", density=0.1, timeout_ms=700)
+    for step in range(4):
+        ddp(torch.randn(4, 30)).sum().backward()
+        ends = time.monotonic() + 5
+        while rank == 0 and step == 1 and time.monotonic() < ends:
+            with torch.no_grad():  # holds the interpreter's lock most of the time, as evaluating does
+                ddp.module(torch.randn(64, 30))
+    assert attached.stats()["steps"] == 4
+
+
 def optimizer_killed(rank, workers):
     import syncopate.torch
     torch.manual_seed(1)
@@ -76,6 +92,10 @@ def assert_survivors_name_the_victim(scene, workers=3, ends_by_itself=True):
     for code, output in zip(codes, outputs):
         assert code == 1, output
         assert "PeerError" in output and f"worker {VICTIM}" in output, output
+
+
+def test_a_worker_that_evaluates_for_long_is_waited_for():
+    cluster.run(__file__, evaluating, 3)
 
 
 def test_a_killed_worker_is_named_by_all_others():

@@ -55,6 +55,19 @@ class Mpi(unittest.TestCase):
         for summary in self.train(3, 1, "--algo", "asgd"):
             self.assertGreaterEqual(summary["staleness_max"], summary["staleness_mean"])
 
+    def test_a_slow_disk_is_not_taken_for_a_dead_worker(self):
+        """A worker whose checkpoint takes far longer than the time-out to reach the disk."""
+        slow = os.environ.get("SYNCOPATE_SLOW_FSYNC")
+        if not slow:
+            self.skipTest("no library with a slow fsync()")
+        train = [COMMAND, "train", *SMALL, "--timeout-ms", "500", "--evaluate", "off", "--checkpoint-every", "6",
+                 "--out", self.out]
+        done = subprocess.run([*LAUNCH, "-n", "2", *train, ":", "-n", "1", "env", f"LD_PRELOAD={slow}", *train],
+                              capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("slow fsync", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["steps"], 13)
+
     def test_a_world_of_one_that_was_meant_as_three_is_refused(self):
         """As where the launcher is another MPI's: here there is none, only what it would have said."""
         done = subprocess.run([COMMAND, "train", *SMALL, "--out", self.out], capture_output=True, text=True, timeout=100,

@@ -29,10 +29,11 @@ static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summ
                             &run->replica.options.worker, run->replica.weights);
 }
 
-/* Make a member of the group ready to train. Bad input is found here; the other members are
- * told. */
+/* Make a member of the group ready to train. Bad input is found here.
+ *   is_alone  the other members are not running yet, so that nobody has to be told; who answers for
+ *             them would only say it again */
 static enum syn_status prepare(const struct syn_train_options *options, struct syn_group *group,
-                               struct syn_run **run)
+                               bool is_alone, struct syn_run **run)
 {
     struct syn_run *made = calloc(1, sizeof *made);
     if (!made)
@@ -43,7 +44,8 @@ static enum syn_status prepare(const struct syn_train_options *options, struct s
     if (status == SYN_OK)
         status = syn_run_meet(group, syn_run_prepare(made));
     if (status != SYN_OK) {
-        syn_group_leave(group, status, syn_error_text());
+        if (!is_alone)
+            syn_group_leave(group, status, syn_error_text());
         syn_run_close(made);
         free(made);
         return status;
@@ -110,7 +112,7 @@ static void train_as(void *context, size_t member)
         threads->status = go(threads->first, threads->watch, threads->summary);
         return;
     }
-    enum syn_status status = prepare(threads->options, threads->groups[member], &run);
+    enum syn_status status = prepare(threads->options, threads->groups[member], false, &run);
     if (status == SYN_OK)
         status = go(run, &others, &unread);
     int none = SYN_OK;
@@ -132,7 +134,7 @@ static enum syn_status train_together(struct threads *threads, size_t count)
     SYN_TRY(syn_group_open_threads(count, &threads->options->group, threads->groups));
     enum syn_status status = appoint_all(threads->groups, count, threads->options->servers);
     if (status == SYN_OK)
-        status = prepare(threads->options, threads->groups[0], &threads->first);
+        status = prepare(threads->options, threads->groups[0], true, &threads->first);
     if (status == SYN_OK) {
         syn_members_run(threads->groups, count, train_as, threads);
         enum syn_status cause = (enum syn_status)atomic_load(&threads->cause);
@@ -176,7 +178,7 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
         status = syn_group_appoint(group, (size_t)options->servers);
     own.workers = syn_group_workers(group);
     if (status == SYN_OK)
-        status = prepare(&own, group, &run);
+        status = prepare(&own, group, false, &run);
     if (status == SYN_OK)
         status = go(run, is_first ? watch : &others, summary);
     syn_group_close(group);

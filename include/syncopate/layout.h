@@ -24,7 +24,7 @@ struct syn_tensor {
 /* Make an empty layout. Free it with syn_layout_free(). */
 enum syn_status syn_layout_new(struct syn_layout **layout);
 
-/* Append a tensor of count floats behind those already there.
+/* Append a tensor of count floats.
  *   name   copied; not empty, unlike every other name in the layout, at most 255 bytes
  *   count  may be zero
  * On failure the layout is unchanged. At most 2^32 - 1 floats in all: indices travel as 32 bits. */

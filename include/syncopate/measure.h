@@ -66,17 +66,17 @@ struct syn_links_measure {
     double worst_bytes_per_ms; /* of the slowest pair and direction */
     size_t worst_from;
     size_t worst_to;
-    /* All at once, each sending to its right-hand neighbour and hearing from its left one. */
+    /* All at once, each sending to its right-hand neighbour and receiving from its left one. */
     double together_latency_ms; /* with messages of one byte */
-    double together_ms;         /* with messages of the size asked for, one behind the other */
+    double together_ms;         /* with messages of the size asked for, one after the other */
     double together_cpu_ms;     /* of that, time that a worker's processor was at work */
     double rested_ms;           /* as together_ms, in the 2(P - 1) messages after a rest: links may
                                  * save up a burst while nobody sends */
 };
 
 /* Measure latency and bandwidth between all pairs, in rounds of pairs that do not meet, and then
- * with all workers sending at once: links that are shared show there. Takes some hundred ms a
- * round.
+ * with all workers sending at once: links that are shared show there. Takes some hundred ms
+ * per round.
  *   bytes    of a message of together_ms, 1 to 64 MB
  *   rest_ms  before rested_ms is measured, such as the time that training computes; at most 1000
  *   group    lent for the call, and in no other use

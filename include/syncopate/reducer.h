@@ -88,7 +88,7 @@ struct syn_piece {
 };
 
 /* As syn_reducer_begin(), of a gradient that lies in several places.
- *   pieces  [count], which are the layout one behind the other; read until begin returns, and so
+ *   pieces  [count], which are the layout one after the other; read until begin returns, and so
  *           are the floats if the reducer has a residual
  * SYN_INVALID for more than one piece if it has none, or if they are not as large as the layout. */
 enum syn_status syn_reducer_begin_pieces(struct syn_reducer *reducer,

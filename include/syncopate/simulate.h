@@ -66,7 +66,7 @@ enum syn_status syn_traffic_fit(const struct syn_worker_options *options, size_t
 struct syn_simulation {
     double step_ms;      /* mean over the steps and workers */
     double efficiency;   /* compute_ms / step_ms: the share of perfect scaling */
-    double bytes_out;    /* of the worker that sends most, in a step */
+    double bytes_out;    /* of the worker that sends most, per step */
     double busiest_link; /* share of the time that the busiest link is in use */
 };
 

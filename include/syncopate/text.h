@@ -21,7 +21,7 @@ int syn_text_print(char *text, size_t capacity, const char *format, ...) SYN_TEX
 int syn_text_print_list(char *text, size_t capacity, const char *format, va_list arguments)
     SYN_TEXT_PRINTF(0);
 
-/* As strtod: *end is behind the number, or text if there is none. */
+/* As strtod: *end is after the number, or text if there is none. */
 double syn_text_number(const char *text, char **end);
 
 #undef SYN_TEXT_PRINTF

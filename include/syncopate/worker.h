@@ -81,7 +81,7 @@ struct syn_rates {
  * optimizer's memory are as before it. With one, it may be found up to `window` steps late, also
  * by syn_worker_settle() and syn_worker_save(). Then the steps that were handed over from the bad
  * one on did not happen, nor did the one that fails; the workers' own weights and snapshots begin
- * anew from the global weights, which are written to weights. The cause names the tensor; in store
+ * again from the global weights, which are written to weights. The cause names the tensor; in store
  * shards, only on the worker whose gradient it is.
  *
  * It is final, SYN_NONFINITE or SYN_PEER with the same words, in a group with servers; and in store
@@ -124,15 +124,15 @@ uint64_t syn_worker_steps(const struct syn_worker *worker);
  * syn_worker_settle(). */
 const float *syn_worker_residual(const struct syn_worker *worker);
 
-/* Tell all workers the same number of bytes, and hear theirs: for what a training loop must agree
- * on, such as when to stop. Collective. Nothing may be under way that reads them.
+/* Send all workers the same number of bytes, and receive theirs: for what a training loop must
+ * agree on, such as when to stop. Collective. Nothing may be under way that reads them.
  *   mine  [count]
  *   all   [workers][count], in the order of the ranks */
 enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
                                   void *all);
 
-/* The same in two halves, for loops that must not wait for an exchange under way: what is told now
- * travels behind it, and is heard for sure after the next step. Collective, one at a time.
+/* The same in two halves, for loops that must not wait for an exchange under way: what is sent now
+ * travels after it, and has arrived for sure after the next step. Collective, one at a time.
  *   all  [workers][count], the library's until syn_worker_hear() */
 enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, size_t count,
                                 void *all);
@@ -154,7 +154,7 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
 /* Take on the states of a run with another number of workers: weights and optimizer are put
  * together again, residuals are added up in groups and scaled by the ratio of the numbers, so that
  * the sum of all residuals over P, which is what they mean to the weights, stays. Own weights and
- * snapshots begin anew.
+ * snapshots start again.
  *   archives  [count] of all workers of that run, in the order of their ranks
  * Every worker of the new run calls it. */
 enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,

@@ -199,7 +199,7 @@ def _load() -> ctypes.CDLL:
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, result
     if library.syn_bridge_sizes().merged != ctypes.sizeof(Merged):
-        raise ImportError(f"{_path()} is another version's than this package; build it anew")
+        raise ImportError(f"{_path()} is of another version than this package; build it again")
     return library
 
 

@@ -87,7 +87,7 @@ enum syn_status syn_archive_add(struct syn_archive *archive, const char *name, c
 {
     struct section made = {.title.count = count, .title.hash = syn_hash(0, bytes, count)};
     if (name[0] == '\0' || strlen(name) >= SYN_SECTION_NAME || find(archive, name))
-        return syn_fail(SYN_INVALID, "section name \"%.64s\" is empty, too long or there already",
+        return syn_fail(SYN_INVALID, "section name \"%.64s\" is empty, too long, or exists already",
                         name);
     memcpy(made.title.name, name, strlen(name));
     SYN_TRY(make_room(archive));
@@ -205,7 +205,7 @@ static enum syn_status parse_sections(struct syn_archive *archive, const struct 
         left -= used;
     }
     if (left > 0)
-        return syn_fail(SYN_FORMAT, "%s: %zu bytes behind the last section", origin, left);
+        return syn_fail(SYN_FORMAT, "%s: %zu bytes after the last section", origin, left);
     if (titles != head->titles)
         return syn_fail(SYN_FORMAT, "%s: the titles of its sections are damaged", origin);
     return SYN_OK;

@@ -34,20 +34,20 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
 {
     (void)parameter;
     if (byte_count != (size + 7) / 8)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: a map of %zu bytes for %zu entries",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: a bitmap of %zu bytes for %zu entries",
                         sender, byte_count, size);
     size_t found = 0;
     for (size_t at = 0; at < byte_count; at += 8) {
         uint64_t word = word_at(bytes, byte_count, at);
         if (found + (size_t)__builtin_popcountll(word) > list->count)
             return syn_fail(SYN_FORMAT,
-                            "packet from worker %zu: a map with more than its %zu entries", sender,
-                            list->count);
+                            "packet from worker %zu: a bitmap with more than its %zu entries",
+                            sender, list->count);
         for (; word; word &= word - 1)
             list->index[found++] = (uint32_t)(8 * at) + (uint32_t)__builtin_ctzll(word);
     }
     if (found != list->count)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: a map of %zu entries instead of %zu",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: a bitmap of %zu entries; expected %zu",
                         sender, found, list->count);
     if (found > 0 && list->index[found - 1] >= size)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: index %u is not below %zu", sender,

@@ -38,7 +38,7 @@ struct syn_value_type {
     bool is_exact;
     bool needs_scale; /* one magnitude for all */
     bool has_blocks;  /* values share a scale with their neighbours: a part that is encoded apart
-                       * is rounded anew */
+                       * is rounded again */
 
     /* Bytes for count values. */
     size_t (*measure)(size_t count);

@@ -134,8 +134,9 @@ static enum syn_status check_head(const struct head *head, const struct syn_pack
 {
     SYN_TRY(check_word("magic", head->word[0], MAGIC, sender));
     if (byte_count - SYN_PACKET_HEAD != head->word[8])
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu bytes behind the head; it says %u",
-                        sender, byte_count - SYN_PACKET_HEAD, head->word[8]);
+        return syn_fail(SYN_FORMAT,
+                        "packet from worker %zu: %zu bytes after the head, which says %u", sender,
+                        byte_count - SYN_PACKET_HEAD, head->word[8]);
     uint32_t sum = checksum(head, bytes + SYN_PACKET_HEAD, head->word[8]);
     SYN_TRY(check_word("checksum", head->word[9], sum, sender));
     SYN_TRY(check_word("step", head->word[2], about->sequence, sender));
@@ -169,7 +170,7 @@ static enum syn_status decode_body(const struct head *head, const uint8_t *body,
     if (values->needs_scale && count > 0 && is_scale_bad)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: scale is %g", sender, (double)scale);
     if (count > head->word[5] || count > list->capacity)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu entries; at most %u may come",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu entries; expected at most %u",
                         sender, count, head->word[5]);
     size_t value_bytes = values->measure(count);
     if (value_bytes > head->word[8])
@@ -191,7 +192,7 @@ enum syn_status syn_packet_decode(const struct syn_packet_about *about, const ui
     list->count = 0;
     *content = (struct syn_packet_content){0};
     if (byte_count < SYN_PACKET_HEAD)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu bytes are less than a head",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu bytes are too few for a head",
                         sender, byte_count);
     memcpy(head.word, bytes, SYN_PACKET_HEAD);
     SYN_TRY(check_head(&head, about, bytes, byte_count, sender));

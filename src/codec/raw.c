@@ -28,8 +28,10 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
             return syn_fail(SYN_FORMAT, "packet from worker %zu: index %u is not below %zu", sender,
                             list->index[i], size);
         if (i > 0 && list->index[i] <= list->index[i - 1])
-            return syn_fail(SYN_FORMAT, "packet from worker %zu: index %u follows %u", sender,
-                            list->index[i], list->index[i - 1]);
+            return syn_fail(
+                SYN_FORMAT,
+                "packet from worker %zu: index %u after index %u; expected ascending order", sender,
+                list->index[i], list->index[i - 1]);
     }
     return SYN_OK;
 }

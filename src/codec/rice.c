@@ -71,7 +71,7 @@ static void encode(const struct syn_list *list, size_t size, unsigned parameter,
     }
 }
 
-/* A stream of bits being read; behind its end come zeros. Above the `count` lowest bits, held may
+/* A stream of bits being read; after its end come zeros. Above the `count` lowest bits, held may
  * have some that the next refill will bring again. */
 struct reader {
     const uint8_t *at;
@@ -142,7 +142,7 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
     size_t used = 8 * (size_t)(reader.at - bytes) - reader.count; /* bits */
     bool is_padded = used % 8 == 0 || bytes[used / 8] >> (used % 8) == 0;
     if ((used + 7) / 8 != byte_count || !is_padded)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: bytes left over behind %zu indices",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: bytes left over after %zu indices",
                         sender, list->count);
     return SYN_OK;
 }

@@ -70,7 +70,7 @@ enum syn_status syn_norm_add(struct syn_norm *norm, double own, double *whole)
     *whole = 0;
     for (size_t i = 0; i < norm->count; i++) {
         if (i != self && norm->requests[norm->count + i].count != sizeof own)
-            return syn_fail(SYN_FORMAT, "%s told %zu bytes of a norm; expected %zu",
+            return syn_fail(SYN_FORMAT, "%s sent %zu bytes of a norm; expected %zu",
                             syn_group_name(norm->group, norm->first + i).text,
                             norm->requests[norm->count + i].count, sizeof own);
         *whole += norm->parts[i];

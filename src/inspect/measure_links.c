@@ -321,11 +321,12 @@ enum syn_status syn_measure_links(struct syn_group *group, size_t bytes, double 
     struct links links = {.group = group};
     struct syn_links_measure made = {.latency_ms = 0};
     if (group->workers < 2)
-        return syn_fail(SYN_INVALID, "links can be measured between at least two workers");
+        return syn_fail(SYN_INVALID, "measuring links needs at least two workers");
     if (bytes < 1 || bytes > MOST_BYTES)
-        return syn_fail(SYN_INVALID, "messages of %zu bytes; expected 1 to %zu", bytes, MOST_BYTES);
+        return syn_fail(SYN_INVALID, "message size is %zu bytes; expected 1 to %zu", bytes,
+                        MOST_BYTES);
     if (!(rest_ms >= 0 && rest_ms <= MOST_REST))
-        return syn_fail(SYN_INVALID, "a rest of %g ms; expected 0 to %g", rest_ms, MOST_REST);
+        return syn_fail(SYN_INVALID, "rest is %g ms; expected 0 to %g", rest_ms, MOST_REST);
     links.right = (group->rank + 1) % group->workers;
     links.left = (group->rank + group->workers - 1) % group->workers;
     enum syn_status status = measure(&links, bytes, rest_ms, &made);

@@ -141,11 +141,13 @@ static enum syn_status check_indices(const struct syn_optimizer *optimizer, cons
 {
     for (size_t i = 0; i < count; i++) {
         if (indices[i] >= optimizer->size)
-            return syn_fail(SYN_INVALID, "index %lu of a sparse gradient; there are %zu weights",
+            return syn_fail(SYN_INVALID, "index %lu in a sparse gradient; expected below %zu",
                             (unsigned long)indices[i], optimizer->size);
         if (i > 0 && indices[i] <= indices[i - 1])
-            return syn_fail(SYN_INVALID, "index %lu follows %lu in a sparse gradient",
-                            (unsigned long)indices[i], (unsigned long)indices[i - 1]);
+            return syn_fail(
+                SYN_INVALID,
+                "index %lu after index %lu in a sparse gradient; expected ascending order",
+                (unsigned long)indices[i], (unsigned long)indices[i - 1]);
     }
     return SYN_OK;
 }

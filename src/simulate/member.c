@@ -1,5 +1,5 @@
 /* A member plays one round after the other. Unless the round says otherwise, its messages leave one
- * behind the other, one flow at a time: P workers that send to all others at once would otherwise
+ * after the other, one flow at a time: P workers that send to all others at once would otherwise
  * have P * P flows, all slow, that take as long together. A message may come before its receiver
  * has got as far as waiting for it; a balance for each pair of members keeps count. */
 #include "simulate/member.h"

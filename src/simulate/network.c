@@ -63,7 +63,7 @@ static void ask_for(struct syn_network *network, uint32_t number)
                                                        .flow = number});
 }
 
-/* Share the link anew, and see to it that the clock asks before any of its flows ends. Of those
+/* Share the link again, and see to it that the clock asks before any of its flows ends. Of those
  * that end together the oldest is first. */
 static void look_at(struct syn_network *network, const struct syn_link *link, enum syn_way way,
                     double now_ms)

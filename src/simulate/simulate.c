@@ -29,10 +29,10 @@ static enum syn_status check_cluster(const struct syn_cluster *cluster)
     if (!is_length(cluster->latency_ms) || !is_length(cluster->compute_ms) ||
         !is_length(cluster->burst_ms))
         return syn_fail(SYN_INVALID,
-                        "latency %g ms, compute %g ms, burst %g ms; expected numbers from 0 on",
+                        "latency %g ms, compute %g ms, burst %g ms; expected numbers of at least 0",
                         cluster->latency_ms, cluster->compute_ms, cluster->burst_ms);
     if (!(cluster->bytes_per_ms > 0))
-        return syn_fail(SYN_INVALID, "bandwidth %g bytes a ms; expected more than 0",
+        return syn_fail(SYN_INVALID, "bandwidth %g bytes per ms; expected more than 0",
                         cluster->bytes_per_ms);
     if (!(cluster->jitter >= 0 && cluster->jitter <= 10))
         return syn_fail(SYN_INVALID, "jitter %g; expected 0 to 10", cluster->jitter);
@@ -50,16 +50,17 @@ static enum syn_status check(const struct syn_cluster *cluster, const struct syn
         return syn_fail(SYN_INVALID, "no pattern \"%.64s\" to simulate", traffic->pattern);
     if (!is_length(traffic->bytes) || !is_length(traffic->pull_bytes) ||
         !is_length(traffic->select_ms) || !is_length(traffic->merge_ms))
-        return syn_fail(SYN_INVALID,
-                        "%g and %g bytes, select %g ms, merge %g ms; expected numbers from 0 on",
-                        traffic->bytes, traffic->pull_bytes, traffic->select_ms, traffic->merge_ms);
+        return syn_fail(
+            SYN_INVALID,
+            "%g and %g bytes, select %g ms, merge %g ms; expected numbers of at least 0",
+            traffic->bytes, traffic->pull_bytes, traffic->select_ms, traffic->merge_ms);
     if (traffic->pull_every < 1 || traffic->pull_every > MOST_STEPS)
         return syn_fail(SYN_INVALID, "a pull every %llu steps; expected 1 to %d",
                         (unsigned long long)traffic->pull_every, MOST_STEPS);
     if (pattern->has_servers && cluster->servers == 0)
         return syn_fail(SYN_INVALID, "the pattern %s needs at least one server", traffic->pattern);
     if (traffic->timing == SYN_TIMING_ASYNC && !pattern->has_servers)
-        return syn_fail(SYN_INVALID, "asynchronous workers need servers");
+        return syn_fail(SYN_INVALID, "asynchronous workers need parameter servers");
     return SYN_OK;
 }
 

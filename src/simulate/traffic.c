@@ -89,7 +89,7 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
     bool is_async = strcmp(resolved.schedule, "async") == 0;
     bool is_delayed = syn_schedule_find(resolved.schedule)->is_delayed && !resolved.blocking_pull;
     if (params == 0)
-        return syn_fail(SYN_INVALID, "a model of 0 parameters");
+        return syn_fail(SYN_INVALID, "the model has 0 parameters; expected at least 1");
     if (is_async && servers == 0)
         return syn_fail(SYN_INVALID, "schedule async needs parameter servers; got 0");
     if (servers > 0 && syn_exchange_find(reducer->exchange)->merges_on_the_way)

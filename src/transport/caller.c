@@ -7,7 +7,7 @@
  * stream, marked by their kind.
  *
  * One receive is always under way from each peer: of the next frame, or of the body that belongs
- * to the last one. Data that nobody has asked for yet stays with the host, and everything behind
+ * to the last one. Data that nobody has asked for yet stays with the host, and everything after
  * it too; also a ping. So whoever has sent such data is sent a pong without
  * a ping: it may be waiting for us while we wait for somebody else. */
 #include "transport/transport.h"
@@ -303,7 +303,7 @@ static void say_here(struct syn_group *group, size_t peer)
     link->ponged_ns = syn_clock_ns();
 }
 
-/* The host does not tell how much of a body has come, and an answer would come behind it. So a body
+/* The host does not say how much of a body has come, and a pong would come after it. So a body
  * that has been announced is as good as an answer, for as long as a slow link may take. */
 static void trust_bodies(struct syn_group *group, size_t peer)
 {
@@ -401,9 +401,11 @@ enum syn_status syn_group_open_caller(const struct syn_caller_transport *transpo
                                       struct syn_group **group)
 {
     if (!transport->start_send || !transport->start_receive || !transport->test)
-        return syn_fail(SYN_INVALID, "a transport without start_send, start_receive or test");
+        return syn_fail(SYN_INVALID, "transport lacks start_send, start_receive or test");
     if (rank >= workers || workers > UINT32_MAX)
-        return syn_fail(SYN_INVALID, "worker %zu in a group of %zu", rank, workers);
+        return syn_fail(SYN_INVALID,
+                        "rank %zu in a group of %zu workers; expected a rank below that", rank,
+                        workers);
     struct syn_group *made;
     SYN_TRY(syn_group_new(&syn_transport_caller, rank, workers, options, sizeof(struct membership),
                           &made));

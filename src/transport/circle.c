@@ -20,7 +20,7 @@ struct syn_circle {
     bool *is_in;              /* [size] the set */
 };
 
-/* By a difference, as counts begin anew at 2^32. */
+/* By a difference, as counts wrap at 2^32. */
 static bool is_at_most(uint32_t count, uint32_t number)
 {
     return (int32_t)(count - number) <= 0;

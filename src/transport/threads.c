@@ -314,7 +314,8 @@ static enum syn_status make_hub(size_t size, struct hub **result)
     pthread_condattr_t monotonic;
     if (status == SYN_OK && (pthread_condattr_init(&monotonic) != 0 ||
                              pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) != 0))
-        status = syn_fail(SYN_UNSUPPORTED, "no conditions with a monotonic clock here");
+        status = syn_fail(SYN_UNSUPPORTED,
+                          "this system has no condition variables with a monotonic clock");
     if (status != SYN_OK) {
         free_hub(hub);
         return status;

@@ -180,7 +180,7 @@ enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requ
     return end_waiting(group, requests, count);
 }
 
-/* Look for one that is done behind number *which, in a circle; those not looked at stay as they
+/* Look for one that is done, from number *which + 1 on and around; those not looked at stay as they
  * are. */
 static enum syn_status test_until_done(struct syn_group *group, struct syn_request *requests,
                                        size_t count, size_t *which, bool *is_found)
@@ -244,8 +244,9 @@ enum syn_status syn_group_wait_any(struct syn_group *group, struct syn_request *
     if (active > 0)
         wait_one(group, requests, count, which);
     enum syn_status status = end_waiting(group, requests, count);
-    return active == 0 && status == SYN_OK ? syn_fail(SYN_INVALID, "waiting for one of no requests")
-                                           : status;
+    return active == 0 && status == SYN_OK
+               ? syn_fail(SYN_INVALID, "nothing to wait for: no request is active")
+               : status;
 }
 
 void syn_group_abandon(struct syn_group *group, enum syn_status status, const char *cause)

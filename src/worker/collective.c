@@ -59,7 +59,7 @@ enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, siz
                                 void *all)
 {
     if (worker->is_telling)
-        return syn_fail(SYN_INVALID, "what was told before has not been heard yet");
+        return syn_fail(SYN_INVALID, "the last gathering has not been received yet");
     worker->told = syn_worker_gathering(worker, mine, count, all);
     worker->is_telling = true;
     syn_comm_post(syn_reducer_comm(worker->reducer), &worker->told.work);
@@ -69,7 +69,7 @@ enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, siz
 enum syn_status syn_worker_hear(struct syn_worker *worker)
 {
     if (!worker->is_telling)
-        return syn_fail(SYN_INVALID, "nothing was told that could be heard");
+        return syn_fail(SYN_INVALID, "no gathering is under way");
     worker->is_telling = false;
     return syn_comm_wait(syn_reducer_comm(worker->reducer), &worker->told.work);
 }

@@ -43,8 +43,8 @@ struct syn_worker {
     struct syn_cost total;
 };
 
-/* Begin anew from global weights, as they are after `steps` steps: no memory, one snapshot. */
-void syn_worker_begin_anew(struct syn_worker *worker, const float *weights, uint64_t steps);
+/* Start again from global weights, as they are after `steps` steps: no memory, one snapshot. */
+void syn_worker_restart(struct syn_worker *worker, const float *weights, uint64_t steps);
 
 /* Open what leads to the store, which is open. */
 enum syn_status syn_worker_open_road(struct syn_worker *worker, const struct syn_layout *layout);
@@ -69,7 +69,7 @@ enum syn_status syn_worker_pull(struct syn_worker *worker, const float **weights
 /* Collect all, and write the global weights. Collective. */
 enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights);
 
-/* After a failure on the road: if that is SYN_NONFINITE and there is a delay, begin anew from
+/* After a failure on the road: if that is SYN_NONFINITE and there is a delay, start again from
  * the global weights, as all workers do.
  *   weights  [size] written then; or NULL
  * Returns that status, or why it cannot go on. Collective. */

@@ -182,7 +182,7 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
     enum syn_status status =
         worker->store_type->load_regrouped(worker->store, archives, count, weights);
     if (status == SYN_OK && worker->v)
-        syn_worker_begin_anew(worker, weights, head.steps);
+        syn_worker_restart(worker, weights, head.steps);
     free(weights);
     worker->steps = head.steps;
     worker->compared = head.compared;

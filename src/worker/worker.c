@@ -60,7 +60,7 @@ static void take_snapshot(struct syn_worker *worker, const float *weights, uint6
     worker->is_mean_stale = true;
 }
 
-void syn_worker_begin_anew(struct syn_worker *worker, const float *weights, uint64_t steps)
+void syn_worker_restart(struct syn_worker *worker, const float *weights, uint64_t steps)
 {
     if (worker->v != weights)
         memcpy(worker->v, weights, worker->size * sizeof(float));
@@ -81,7 +81,7 @@ static enum syn_status open_local(struct syn_worker *worker, const float *weight
         SYN_TRY(syn_allocate(size, sizeof(float), &worker->snapshots[i]));
     if (worker->local->snapshots == 2)
         SYN_TRY(syn_allocate(size, sizeof(float), &worker->global_mean));
-    syn_worker_begin_anew(worker, weights, 0);
+    syn_worker_restart(worker, weights, 0);
     return SYN_OK;
 }
 
@@ -145,7 +145,7 @@ enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status st
         return status;
     memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
     SYN_TRY(syn_worker_collect_all(worker, worker->v));
-    syn_worker_begin_anew(worker, worker->v, worker->steps);
+    syn_worker_restart(worker, worker->v, worker->steps);
     if (weights)
         memcpy(weights, worker->v, worker->size * sizeof *weights);
     return syn_fail_again(status, cause);

@@ -53,10 +53,10 @@ class Lint(project.ProjectTest):
         self.assertEqual(output.count(": ok: "), 5, output)
 
     def test_only_what_has_changed_is_analysed_again(self):
-        self.assertIn("2 files, 2 of them analysed anew", self.lint()[1])
-        self.assertIn("2 files, 0 of them analysed anew", self.lint()[1])
+        self.assertIn("2 files, 2 of them analysed again", self.lint()[1])
+        self.assertIn("2 files, 0 of them analysed again", self.lint()[1])
         self.write("src/base/twice.h", "int twice(int y);\n")
-        self.assertIn("2 files, 1 of them analysed anew", self.lint()[1])
+        self.assertIn("2 files, 1 of them analysed again", self.lint()[1])
 
     def test_an_error_is_found_again_until_it_is_gone(self):
         self.write("src/base/thrice.c", WRONG)

@@ -65,7 +65,7 @@ def _way_of(ddp: DistributedDataParallel) -> Way:
             ddp.register_comm_hook(way, _take)
         except RuntimeError as error:
             raise OptionError("this model has a communication hook already, and PyTorch lets a model have "
-                              f"one: wrap it anew, without register_comm_hook() ({error})") from None
+                              f"one: wrap it again, without register_comm_hook() ({error})") from None
         _WAYS[ddp] = way
     return _WAYS[ddp]
 

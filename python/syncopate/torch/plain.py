@@ -100,7 +100,7 @@ def write(path: str, value: Any) -> None:
 
 
 class _Reader:
-    """The value that a text and the bytes behind it stand for. Whatever is odd raises ValueError."""
+    """The value that a text and the bytes after it stand for. Whatever is odd raises ValueError."""
 
     def __init__(self, content: memoryview):
         self._content = content

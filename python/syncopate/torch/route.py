@@ -35,7 +35,7 @@ class Bucket:
 
 class Route:
     """Where the library finds the gradient, and where its mean goes: the same in every step, until DDP
-    cuts its buckets anew. A sparse mean is written to arrays that are zero before, and DDP reads these:
+    cuts its buckets again. A sparse mean is written to arrays that are zero before, and DDP reads these:
     clearing a bucket would take longer than all the rest.
 
     flat      the whole gradient, for those buckets that are copied to it; or None

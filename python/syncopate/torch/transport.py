@@ -33,7 +33,7 @@ from ..errors import OptionError, PeerError
 from ..library import C, POST
 from ..options import GroupOptions
 
-FRAME = struct.Struct("<QQ")  # kind, bytes of the message behind it; docs/formats.md
+FRAME = struct.Struct("<QQ")  # kind, bytes of the message after it; docs/formats.md
 CELL = 65536
 ROOM = CELL - FRAME.size
 GOODBYE = FRAME.pack(2**64 - 1, 0)
@@ -72,7 +72,7 @@ class _Peer:
     # Sending, on the library's thread.
 
     def send(self, frame: int | bytes, body: int | None, count: int) -> None:
-        """Send a copy of a frame and of the body behind it, both given by address."""
+        """Send a copy of a frame and of the body after it, both given by address."""
         if self._has_left:  # it has all it needed
             return
         message = torch.empty(FRAME.size + count, dtype=torch.uint8)

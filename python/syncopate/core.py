@@ -236,7 +236,7 @@ class Worker(_Owned):
         C.syn_worker_settle(self.handle, weights)
 
     def gather(self, mine: int, count: int, everyone: int) -> None:
-        """Tell all workers so many bytes, and hear theirs."""
+        """Send all workers so many bytes, and receive theirs."""
         C.syn_worker_gather(self.handle, mine, count, everyone)
 
     def last_cost(self) -> Cost:

@@ -347,7 +347,7 @@ class Attached:
         self._witness.forget()
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Tell all workers as many numbers as they tell, and hear theirs."""
+        """Send all workers as many numbers as they send, and receive theirs."""
         self._check_open()
         mine = torch.tensor(values)
         everyone = [torch.empty_like(mine) for _ in range(self.group.workers)]

@@ -302,7 +302,7 @@ class Optimizer(torch.optim.Optimizer):
         self._spread()
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Tell all workers as many numbers as they tell, and hear theirs."""
+        """Send all workers as many numbers as they send, and receive theirs."""
         mine = torch.tensor(values)
         everyone = torch.empty(self.group.workers, mine.numel(), dtype=mine.dtype)
         self._try(self.worker.gather, mine.data_ptr(), 8 * mine.numel(), everyone.data_ptr())

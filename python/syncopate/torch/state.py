@@ -29,7 +29,7 @@ class Stateful(Protocol):
         """This worker's state."""
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Tell all workers as many numbers as they tell, and hear theirs."""
+        """Send all workers as many numbers as they send, and receive theirs."""
 
     def load_state_dict(self, saved: Any) -> None:
         """Take one on, or all workers' of a run with another number of them."""

@@ -1,5 +1,4 @@
-# oneDNN by its headers and library: OneDNN_FOUND, the target OneDNN::OneDNN, and OneDNN_VERSION, also if that version
-# is not one of those asked for.
+# oneDNN by its headers and library, of whatever version: OneDNN_FOUND, OneDNN_VERSION and the target OneDNN::OneDNN.
 # Not find_package(dnnl): a oneDNN that was built with OpenCL, as Debian's, has it ask for the headers of OpenCL as
 # well, which nobody needs to call it.
 find_library(OneDNN_LIBRARY dnnl)
@@ -22,7 +21,7 @@ endforeach()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(OneDNN REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR
-    VERSION_VAR OneDNN_VERSION HANDLE_VERSION_RANGE)
+    VERSION_VAR OneDNN_VERSION)
 if(OneDNN_FOUND AND NOT TARGET OneDNN::OneDNN)
     add_library(OneDNN::OneDNN UNKNOWN IMPORTED)
     set_target_properties(OneDNN::OneDNN PROPERTIES IMPORTED_LOCATION ${OneDNN_LIBRARY}

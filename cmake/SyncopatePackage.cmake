@@ -35,8 +35,13 @@ set(library libsyncopate${PROJECT_VERSION_MAJOR})
 set(same "(= ${PROJECT_VERSION})")
 syncopate_package(library ${library} libs "Exchange of gradients over slow networks: the library"
                   SUGGESTS "${library}-mpi ${same}")
+# Open MPI 4 cannot even start a process by itself without its launcher's package.
+set(launcher openmpi-bin)
+if(MPI_C_LIBRARIES MATCHES mpich)
+    set(launcher mpich)
+endif()
 syncopate_package(mpi ${library}-mpi libs "Exchange of gradients over slow networks: workers under MPI"
-                  DEPENDS "${library} ${same}")
+                  DEPENDS "${library} ${same}" RECOMMENDS ${launcher})
 syncopate_package(development libsyncopate-dev libdevel "Exchange of gradients over slow networks: headers"
                   DEPENDS "${library} ${same}")
 syncopate_package(command syncopate science "Trains one neural network over a slow network: the command"

@@ -15,6 +15,9 @@ import unittest
 
 import flags
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import ranks  # noqa: E402
+
 COMMAND = "syncopate"
 COUNT = 200
 LAUNCH = []
@@ -99,9 +102,9 @@ class Flags(unittest.TestCase):
         if LAUNCH:
             dice, typed, more = self.draw(number, UNDER_MPI)
             typed = words_without_null(typed)
-            ranks = dice.randint(1, 2)
+            count = dice.randint(1, 2)
             odd = [*typed, *words_without_null(more(2))] if dice.random() < 0.6 else typed
-            typed = [*LAUNCH, "-n", str(ranks), *typed, ":", "-n", "1", *odd]
+            typed = [*LAUNCH, "-n", str(count + 1), *ranks.one_and_the_others(count, typed, odd)]
         else:
             _, typed, _ = self.draw(number, SUBCOMMANDS)
             typed = words_without_null(typed)

@@ -10,6 +10,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import ranks  # noqa: E402
+
 COMMAND = "syncopate"
 LAUNCH = ["mpirun"]
 SMALL = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "600", "--threads", "1", "--batch", "8",
@@ -32,14 +35,14 @@ class Mpi(unittest.TestCase):
         """Two summaries: of threads, and of as many processes."""
         flags = [*SMALL, "--servers", str(servers), *flags]
         threads = self.run_command([COMMAND, "train", *flags, "--workers", str(workers)])
-        ranks = self.run_command([*LAUNCH, "-n", str(workers + servers), COMMAND, "train", *flags])
-        for summary in (threads, ranks):
+        processes = self.run_command([*LAUNCH, "-n", str(workers + servers), COMMAND, "train", *flags])
+        for summary in (threads, processes):
             self.assertEqual((summary["workers"], summary["servers"]), (workers, servers))
-        return threads, ranks
+        return threads, processes
 
     def check_same(self, workers, servers, *flags):
-        threads, ranks = self.train(workers, servers, *flags)
-        self.assertEqual(threads["weights_hash"], ranks["weights_hash"], (workers, servers, flags))
+        threads, processes = self.train(workers, servers, *flags)
+        self.assertEqual(threads["weights_hash"], processes["weights_hash"], (workers, servers, flags))
 
     def test_workers_come_to_the_same_weights_as_threads(self):
         for workers, algo in ((1, "ssgd"), (2, "ssgd"), (5, "ssgd"), (2, "gtopk"), (3, "gtopk"), (5, "gtopk"), (1, "ssd-sgd"),
@@ -86,8 +89,8 @@ class Mpi(unittest.TestCase):
     def refuse(self, usual, odd):
         """What two ranks say of which the second has other flags: the same line, once each."""
         command = [COMMAND, "train", *SMALL, *usual, "--out", self.out]
-        done = subprocess.run([*LAUNCH, "-n", "1", *command, ":", "-n", "1", *command, *odd], capture_output=True,
-                              text=True, timeout=100, check=False)
+        done = subprocess.run([*LAUNCH, "-n", "2", *ranks.one_and_the_others(1, command, [*command, *odd])],
+                              capture_output=True, text=True, timeout=100, check=False)
         said = {line for line in done.stderr.splitlines() if line.startswith("syncopate: ")}
         self.assertEqual(done.returncode, 2, (odd, done.stderr))
         self.assertEqual(len(said), 1, (odd, done.stderr))
@@ -117,8 +120,8 @@ class Mpi(unittest.TestCase):
 
     def test_ranks_may_have_threads_and_directories_of_their_own(self):
         command = [COMMAND, "train", *SMALL]
-        done = subprocess.run([*LAUNCH, "-n", "1", *command, "--out", self.out, ":", "-n", "1", *command, "--threads",
-                               "2", "--select-threads", "2", "--data-dir", self.home.name, "--out", self.out + "-2"],
+        odd = [*command, "--threads", "2", "--select-threads", "2", "--data-dir", self.home.name, "--out", self.out + "-2"]
+        done = subprocess.run([*LAUNCH, "-n", "2", *ranks.one_and_the_others(1, [*command, "--out", self.out], odd)],
                               capture_output=True, text=True, timeout=100, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -127,8 +130,8 @@ class Mpi(unittest.TestCase):
         for name, examples, label in (("a", 40, 1), ("b", 40, 2), ("c", 44, 1)):
             write_mnist(os.path.join(self.home.name, name), examples, label)
         for name, words in (("b", "data-fingerprint is"), ("c", 'training-examples is "40" on worker 0')):
-            ranks = [[COMMAND, *flags, "--data-dir", os.path.join(self.home.name, folder)] for folder in ("a", name)]
-            done = subprocess.run([*LAUNCH, "-n", "1", *ranks[0], ":", "-n", "1", *ranks[1]], capture_output=True,
+            both = [[COMMAND, *flags, "--data-dir", os.path.join(self.home.name, folder)] for folder in ("a", name)]
+            done = subprocess.run([*LAUNCH, "-n", "2", *ranks.one_and_the_others(1, *both)], capture_output=True,
                                   text=True, timeout=100, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)

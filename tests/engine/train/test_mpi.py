@@ -71,6 +71,18 @@ class Mpi(unittest.TestCase):
         self.assertIn("slow fsync", done.stderr)
         self.assertEqual(json.loads(done.stdout)["steps"], 13)
 
+    def test_what_a_measured_network_carried_can_be_sent_again_by_threads(self):
+        flags = [*SMALL, "--algo", "fit", "--density", "auto", "--steps", "16"]
+        ranks = self.run_command([*LAUNCH, "-n", "3", COMMAND, "train", *flags])
+        kept = os.path.join(self.home.name, "kept.jsonl")
+        os.rename(os.path.join(self.out, "metrics.jsonl"), kept)
+        with open(kept, encoding="utf-8") as file:
+            forms = [json.loads(line) for line in file if "form_values" in line]
+        self.assertEqual(forms[0]["step"], 0)
+        self.assertEqual((forms[0]["form_values"], forms[0]["form_density"]), ("q4", 1))
+        again = self.run_command([COMMAND, "train", *flags, "--workers", "3", "--density-replay", kept])
+        self.assertEqual(ranks["weights_hash"], again["weights_hash"])
+
     def test_a_world_of_one_that_was_meant_as_three_is_refused(self):
         """As where the launcher is another MPI's: here there is none, only what it would have said."""
         done = subprocess.run([COMMAND, "train", *SMALL, "--out", self.out], capture_output=True, text=True, timeout=100,

@@ -31,8 +31,10 @@ static void put_default(const struct syn_setting *row, const void *options,
                         char text[SYN_TEXT_BYTES])
 {
     syn_settings_value(row, options, text, SYN_TEXT_BYTES);
-    if (row->kind == SYN_SETTING_REAL)
-        syn_text_print(text, SYN_TEXT_BYTES, "%.12g", syn_text_number(text, NULL));
+    char *end;
+    double number = syn_text_number(text, &end);
+    if (row->kind == SYN_SETTING_REAL && end != text && *end == '\0') /* not "auto" */
+        syn_text_print(text, SYN_TEXT_BYTES, "%.12g", number);
 }
 
 /* Whether --no-NAME is worth showing: NAME is a switch, and not a denial itself. */

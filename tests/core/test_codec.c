@@ -358,6 +358,16 @@ static void each_block_has_a_scale_of_its_own(void **state)
     }
 }
 
+static void bits_that_no_value_needs_are_zero(void **state)
+{
+    (void)state;
+    uint8_t bytes[64] = {0};
+    float x[7] = {1, -1, 1, -1, 1, -1, 1};
+    const struct syn_value_type *values = syn_value_find("q4");
+    values->encode(syn_kernels(), x, 7, 1, bytes);
+    assert_int_equal(bytes[values->measure(7) - 1] >> 4, 0);
+}
+
 static void blocks_say_which_value_is_not_finite(void **state)
 {
     (void)state;
@@ -473,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_gap_without_its_low_bits_is_refused),
         cmocka_unit_test(rounding_in_blocks_leaves_less_than_there_was),
         cmocka_unit_test(each_block_has_a_scale_of_its_own),
+        cmocka_unit_test(bits_that_no_value_needs_are_zero),
         cmocka_unit_test(blocks_say_which_value_is_not_finite),
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(a_packet_of_another_step_bucket_or_size_is_refused),

@@ -97,6 +97,27 @@ def what_cannot_be_dropped_is_told(rank, workers):
     assert refuses()
     ddp(batch_of(rank, 0)[0] * float("nan")).sum().backward()
     attached.drop()  # it has left no trace already
+    assert refuses()
+    attached.close()
+
+
+def a_weight_far_behind_is_seen_to_change(rank, workers):
+    """The largest gradients are in the second tensor of the layout, and weights change without a version."""
+    import syncopate.torch
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Linear(40, 30, bias=False), nn.Linear(30, 1, bias=False))
+    model[1].weight.data *= 1000
+    ddp = DistributedDataParallel(model)
+    attached = syncopate.torch.attach(ddp, "gtopk", density=0.002)
+
+    def run():
+        for number in range(4):
+            ddp.zero_grad()
+            ddp(batch_of(rank, number)[0]).sum().backward()
+            assert model[1].weight.grad.abs().max() == 0 < model[0].weight.grad.abs().max()
+            for parameter in ddp.parameters():
+                parameter.data -= 1e-6 * parameter.grad
+    assert not warnings_of(run)
     attached.close()
 
 
@@ -149,7 +170,7 @@ def a_loop_that_throws_gradients_away_is_warned_once(rank, workers):
 
 def all_scenes(rank, workers):
     for scene in (a_guard_skips_as_often_as_with_ddp, a_dropped_step_leaves_no_trace,
-                  what_cannot_be_dropped_is_told, a_loop_that_throws_gradients_away_is_warned_once):
+                  what_cannot_be_dropped_is_told, a_weight_far_behind_is_seen_to_change, a_loop_that_throws_gradients_away_is_warned_once):
         scene(rank, workers)
         dist.barrier()
 

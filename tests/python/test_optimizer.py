@@ -206,6 +206,22 @@ def servers_apply_every_gradient_at_once(rank, workers):
     optimizer.close()
 
 
+def a_parameter_without_a_gradient_stays(rank, workers):
+    """Not even the gradient of an earlier step moves it."""
+    import syncopate.torch
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 4))
+    optimizer = syncopate.torch.Optimizer(model, "ssgd", lr=0.1, momentum=0)
+    model(torch.randn(2, 6)).sum().backward()
+    optimizer.step()
+    model.zero_grad(set_to_none=True)
+    before = model[1].weight.detach().clone()
+    model[0](torch.randn(2, 6)).sum().backward()
+    optimizer.step()
+    assert torch.equal(model[1].weight, before)
+    optimizer.close()
+
+
 def all_scenes(rank, workers):
     for scene in (synchronous_steps_are_those_of_ddp_with_sgd,
                   delayed_steps_settle_to_the_same_weights_everywhere,
@@ -214,6 +230,7 @@ def all_scenes(rank, workers):
                   steps_that_are_not_finite_leave_no_trace,
                   delayed_steps_that_are_not_finite_begin_anew,
                   states_are_saved_after_a_step_that_is_not_finite,
+                  a_parameter_without_a_gradient_stays,
                   servers_apply_every_gradient_at_once):
         scene(rank, workers)
         dist.barrier()

@@ -41,6 +41,10 @@ static void words_are_numbered_by_frequency_then_by_their_bytes(void **state)
     assert_int_equal(data.info.count[SYN_DATA_TEST], 2);
     assert_memory_equal(data.parts[SYN_DATA_TEST].tokens, test, sizeof test);
     free_tokens(&data);
+    static const int32_t shorter_first[] = {3, 2, 4, 1};
+    assert_ok(read_texts("ab a abc\n", "a", "a", 100, &data));
+    assert_memory_equal(data.parts[SYN_DATA_TRAIN].tokens, shorter_first, sizeof shorter_first);
+    free_tokens(&data);
 }
 
 static void words_beyond_the_vocabulary_are_unknown(void **state)

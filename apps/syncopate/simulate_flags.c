@@ -180,9 +180,8 @@ static bool goes_with(const char *name, uint64_t servers)
     syn_worker_defaults(&worker);
     if (apply_recipe(name, &worker) != SYN_OK)
         return false;
-    bool is_async = strcmp(worker.schedule, "async") == 0;
-    bool is_merged = strncmp(worker.reducer.exchange, "gtopk", 5) == 0;
-    return servers ? !is_merged : !is_async;
+    struct syn_traits traits = syn_worker_traits(&worker);
+    return servers ? !traits.is_merged : !traits.is_async;
 }
 
 static enum syn_status add_all(const struct line *line, struct simulate_request *request)

@@ -129,6 +129,9 @@ size_t syn_group_size(const struct syn_group *group);
 /* "threads", "mpi" or "caller". */
 const char *syn_group_transport(const struct syn_group *group);
 
+/* Whether all members are threads of this process, and share its memory and its files. */
+bool syn_group_is_one_process(const struct syn_group *group);
+
 /* Tell the others that this member cannot go on, before anything is opened on the group. */
 void syn_group_leave(struct syn_group *group, enum syn_status status, const char *cause);
 

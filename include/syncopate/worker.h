@@ -138,6 +138,17 @@ enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, siz
                                 void *all);
 enum syn_status syn_worker_hear(struct syn_worker *worker);
 
+/* What options ask for, as their parts say of themselves; a part that there is not has no trait. */
+struct syn_traits {
+    bool is_dense;    /* every gradient is sent whole */
+    bool takes_share; /* the density's share of the entries is sent, exactly */
+    bool is_delayed;  /* workers go on before the result is there */
+    bool is_async;    /* workers do not wait for one another */
+    bool is_merged;   /* lists are merged between workers, which servers cannot do */
+    bool has_momentum;
+};
+struct syn_traits syn_worker_traits(const struct syn_worker_options *options);
+
 /* Tell the others that this worker cannot go on, for a reason of its own, so that nobody waits for
  * it. */
 void syn_worker_abandon(struct syn_worker *worker, enum syn_status status, const char *cause);

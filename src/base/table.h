@@ -7,6 +7,7 @@
 #define SYN_BASE_TABLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* What every descriptor begins with. */
@@ -14,6 +15,15 @@ struct syn_part {
     const char *name;
     const char *help; /* one line */
 };
+
+/* Number of a name among choices (settings.h), or SIZE_MAX: for choices that are no rows. */
+static inline size_t syn_choice_number(const char *(*choices)(size_t i), const char *name)
+{
+    for (size_t i = 0; choices(i); i++)
+        if (strcmp(choices(i), name) == 0)
+            return i;
+    return SIZE_MAX;
+}
 
 /* Define the three functions that every table has, over a static array `rows` of pointers to
  * descriptors: syn_KIND_row(i) or NULL past the end, syn_KIND_find(name) or NULL, and

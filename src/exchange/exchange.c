@@ -19,6 +19,16 @@ const char *syn_putback_name(size_t i)
     return i < sizeof names / sizeof names[0] ? names[i] : NULL;
 }
 
+/* The names are those of the enumeration, after "auto". */
+bool syn_putback_find(const char *name, enum syn_putback *putback)
+{
+    size_t number = syn_choice_number(syn_putback_name, name);
+    if (number == 0 || number == SIZE_MAX)
+        return false;
+    *putback = (enum syn_putback)(number - 1);
+    return true;
+}
+
 enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void *going,
                                   size_t going_bytes, size_t from, void *coming, size_t room,
                                   size_t *came)

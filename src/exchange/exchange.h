@@ -121,6 +121,9 @@ const char *syn_exchange_name(size_t i);
 /* "auto", "merger", "owner", "paper". */
 const char *syn_putback_name(size_t i);
 
+/* The putback of a name; false, and nothing set, for "auto". */
+bool syn_putback_find(const char *name, enum syn_putback *putback);
+
 /* Send to one worker and receive from another (or the same), at once, and wait for both.
  *   came  bytes received */
 enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void *going,

@@ -154,10 +154,10 @@ static enum syn_status check_step(const struct syn_reducer *reducer, const struc
     const struct syn_reducer_options *options = &reducer->options;
     SYN_TRY(check_form(reducer, step));
     double most = options->density_max > 0 ? options->density_max : options->density;
-    bool is_topk = strcmp(options->select, "topk") == 0;
-    if (!(step->density >= 0 && step->density <= 1) || (is_topk && step->density > most))
+    bool is_bounded = syn_select_find(options->select)->takes_share;
+    if (!(step->density >= 0 && step->density <= 1) || (is_bounded && step->density > most))
         return syn_fail(SYN_INVALID, "density %g; expected 0 to %g (set density-max at open)",
-                        step->density, is_topk ? most : 1.0);
+                        step->density, is_bounded ? most : 1.0);
     if (step->scale != 1 && !reducer->residual_type->has_unsent)
         return syn_fail(SYN_INVALID, "a scale of %g needs a residual; with none it must be 1",
                         (double)step->scale);

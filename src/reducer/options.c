@@ -73,8 +73,10 @@ double syn_reducer_density_most(const struct syn_reducer_options *options)
 static enum syn_status check_putback(const struct syn_reducer_options *options)
 {
     const struct syn_exchange_type *exchange = syn_exchange_find(options->exchange);
-    bool is_owner = strcmp(options->putback, "owner") == 0;
-    if (exchange->encodes_pieces && !is_owner && strcmp(options->putback, "auto") != 0)
+    enum syn_putback asked = SYN_PUTBACK_MERGER;
+    bool is_auto = !syn_putback_find(options->putback, &asked);
+    bool is_owner = asked == SYN_PUTBACK_OWNER;
+    if (exchange->encodes_pieces && !is_owner && !is_auto)
         return syn_fail(SYN_INVALID,
                         "exchange %s gives everything that it drops back to the workers it came "
                         "from; putback %s cannot be, use owner or auto",
@@ -126,7 +128,7 @@ enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
     bool sends_all = syn_select_find(options->select)->is_dense &&
                      syn_value_find(options->values)->is_exact &&
                      !syn_exchange_find(options->exchange)->follows_density;
-    if (strcmp(options->residual, "auto") == 0)
+    if (!syn_residual_find(options->residual)) /* auto */
         options->residual = sends_all ? "none" : "feedback";
     /* Without momentum there is no velocity to keep, and it delivers what feedback delivers. */
     if (syn_residual_is_moving(options->residual) && options->residual_momentum == 0)
@@ -145,13 +147,11 @@ enum syn_status syn_reducer_check(const struct syn_reducer_options *options)
 
 enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options)
 {
-    if (strcmp(options->putback, "paper") == 0)
-        return SYN_PUTBACK_PAPER;
+    enum syn_putback asked;
+    if (syn_putback_find(options->putback, &asked))
+        return asked;
     bool can_own = syn_exchange_find(options->exchange)->sees_own_merges &&
                    syn_value_find(options->values)->is_exact;
     bool wants_own = !syn_residual_find(options->residual)->forgets_sent;
-    if (strcmp(options->putback, "owner") == 0 ||
-        (strcmp(options->putback, "auto") == 0 && can_own && wants_own))
-        return SYN_PUTBACK_OWNER;
-    return SYN_PUTBACK_MERGER;
+    return can_own && wants_own ? SYN_PUTBACK_OWNER : SYN_PUTBACK_MERGER;
 }

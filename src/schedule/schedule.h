@@ -18,6 +18,7 @@ struct syn_plan {
 struct syn_schedule_type {
     struct syn_part part;
     bool is_delayed; /* some steps do not block, so that there are local updates */
+    bool has_period; /* pulls every options->delay-th step; otherwise every one */
     bool is_async;   /* workers do not wait for one another, and their weights differ */
 
     /* The plan of step number `step`, the same on all workers. */

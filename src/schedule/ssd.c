@@ -9,5 +9,6 @@ static struct syn_plan plan(const struct syn_worker_options *options, uint64_t s
 const struct syn_schedule_type syn_schedule_ssd = {
     .part = {"ssd", "several steps late: weights are pulled every k-th step"},
     .is_delayed = true,
+    .has_period = true,
     .plan = plan,
 };

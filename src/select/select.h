@@ -39,6 +39,9 @@ struct syn_select_type {
     /* Everything goes, in one dense array; the functions below are NULL. */
     bool is_dense;
 
+    /* It picks exactly the density's share, so that the largest density bounds its memory. */
+    bool takes_share;
+
     /* Most entries it may pick out of size at this density. */
     size_t (*limit)(const struct syn_reducer_options *options, size_t size, double density);
 

@@ -191,6 +191,7 @@ static float threshold(const void *state)
 
 const struct syn_select_type syn_select_topk = {
     .part = {"topk", "exactly the k = density * n entries of largest magnitude"},
+    .takes_share = true,
     .limit = limit,
     .open = open_state,
     .begin = begin,

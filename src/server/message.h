@@ -70,7 +70,7 @@ static inline struct syn_message_form syn_message_form_of(const struct syn_worke
         .values = syn_value_find(reducer->values),
         .indices = syn_index_find(reducer->indices),
         .limit = is_dense ? size : syn_reducer_limit_most(reducer, size),
-        .pulls_halves = strcmp(options->pull_values, "f16") == 0,
+        .pulls_halves = !syn_value_find(options->pull_values)->is_exact,
     };
 }
 

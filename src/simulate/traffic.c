@@ -11,6 +11,7 @@
 #include "select/select.h"
 #include "simulate/pattern.h"
 #include "worker/options.h"
+#include "worker/store.h"
 
 #define SELECT_NS 0.6  /* a parameter */
 #define MERGE_NS  10.0 /* an entry of a list */
@@ -74,8 +75,9 @@ static void describe_adaptive(const struct syn_reducer_options *reducer, double 
 
 static uint64_t pull_every(const struct syn_worker_options *options, bool is_dense, size_t servers)
 {
-    bool is_replicated = servers == 0 && (!is_dense || strcmp(options->store, "replicas") == 0);
-    return strcmp(options->schedule, "ssd") == 0 && !is_replicated ? options->delay : 1;
+    bool is_replicated = servers == 0 && (!is_dense || !syn_store_find(options->store)->owners);
+    bool has_period = syn_schedule_find(options->schedule)->has_period;
+    return has_period && !is_replicated ? options->delay : 1;
 }
 
 enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t params,
@@ -86,7 +88,7 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
     SYN_TRY(syn_worker_resolve(&resolved, servers, &momentum));
     const struct syn_reducer_options *reducer = &resolved.reducer;
     bool is_dense = syn_select_find(reducer->select)->is_dense;
-    bool is_async = strcmp(resolved.schedule, "async") == 0;
+    bool is_async = syn_schedule_find(resolved.schedule)->is_async;
     bool is_delayed = syn_schedule_find(resolved.schedule)->is_delayed && !resolved.blocking_pull;
     if (params == 0)
         return syn_fail(SYN_INVALID, "the model has 0 parameters; expected at least 1");

@@ -140,6 +140,11 @@ struct syn_member_name syn_group_name(const struct syn_group *group, size_t rank
     return name;
 }
 
+bool syn_group_is_one_process(const struct syn_group *group)
+{
+    return group->type->is_one_process;
+}
+
 const char *syn_group_transport(const struct syn_group *group)
 {
     return group->type->part.name;

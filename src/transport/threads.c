@@ -375,6 +375,7 @@ enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_op
 
 const struct syn_transport_type syn_transport_threads = {
     .part = {"threads", "workers are threads of one process; one copy a message"},
+    .is_one_process = true,
     .start = start,
     .test = test,
     .cancel = cancel,

@@ -91,6 +91,7 @@ struct syn_control {
 /* A transport: one file ending in this descriptor, and a row in transports.def. */
 struct syn_transport_type {
     struct syn_part part;
+    bool is_one_process; /* all members are threads of this process */
 
     /* Begin and return at once. The request's peer, count and bytes are set, is_active too. */
     enum syn_status (*start)(struct syn_group *group, struct syn_request *request);

@@ -45,8 +45,7 @@ enum syn_status syn_fitting_open(struct syn_worker *worker, struct syn_fitting *
         .workers = syn_group_workers(worker->group),
     };
     made->budget = syn_budget_begin();
-    made->is_measuring =
-        made->setup.workers > 1 && strcmp(syn_group_transport(worker->group), "threads") != 0;
+    made->is_measuring = made->setup.workers > 1 && !syn_group_is_one_process(worker->group);
     if (!made->is_measuring)
         made->budget.level = 0;
     enum syn_status status =

@@ -11,6 +11,9 @@
 #include "select/select.h"
 #include "worker/store.h"
 
+/* The forms of momentum, in the order of their names. */
+enum { MOMENTUM_GLOBAL, MOMENTUM_CORRECTED, MOMENTUM_MASKED, MOMENTUM_NONE };
+
 const char *syn_momentum_form_name(size_t i)
 {
     static const char *const names[] = {"global", "corrected", "masked", "none"};
@@ -21,6 +24,11 @@ const char *syn_pull_values_name(size_t i)
 {
     static const char *const names[] = {"f32", "f16"};
     return i < sizeof names / sizeof names[0] ? names[i] : NULL;
+}
+
+static bool has_form(const struct syn_worker_options *options, size_t form)
+{
+    return syn_choice_number(syn_momentum_form_name, options->momentum_form) == form;
 }
 
 static const struct syn_setting rows[] = {
@@ -43,7 +51,7 @@ void syn_worker_defaults(struct syn_worker_options *options)
 static enum syn_status place_momentum(struct syn_worker_options *options)
 {
     struct syn_reducer_options *reducer = &options->reducer;
-    bool is_global = strcmp(options->momentum_form, "global") == 0;
+    bool is_global = has_form(options, MOMENTUM_GLOBAL);
     bool is_corrected = syn_residual_is_moving(options->momentum_form);
     if (options->optimizer.nesterov && options->optimizer.momentum == 0)
         return syn_fail(SYN_INVALID, "nesterov needs a momentum above 0");
@@ -63,13 +71,16 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
 /* A density that is left open needs an exchange that follows it. */
 static void prepare_auto(struct syn_reducer_options *reducer)
 {
-    bool is_plain = strcmp(reducer->select, "all") == 0 && strcmp(reducer->exchange, "ring") == 0;
+    const struct syn_exchange_type *exchange = syn_exchange_find(reducer->exchange);
+    const struct syn_residual_type *residual = syn_residual_find(reducer->residual);
+    bool is_plain = syn_select_find(reducer->select)->is_dense && exchange->is_dense &&
+                    !exchange->follows_density;
     if (reducer->density != SYN_AUTO || !is_plain)
         return;
     reducer->exchange = "adaptive";
     if (syn_value_find(reducer->values)->is_exact)
         reducer->values = "q4";
-    if (strcmp(reducer->residual, "none") == 0)
+    if (residual && !residual->has_unsent)
         reducer->residual = "feedback";
 }
 
@@ -77,7 +88,7 @@ static void prepare_auto(struct syn_reducer_options *reducer)
 static enum syn_status check_adaptive_store(const struct syn_worker_options *options)
 {
     const struct syn_reducer_options *reducer = &options->reducer;
-    bool is_kept = strcmp(options->store, "replicas") == 0;
+    bool is_kept = !syn_store_find(options->store)->owners;
     if (!syn_exchange_find(reducer->exchange)->follows_density || is_kept)
         return SYN_OK;
     return syn_fail(SYN_INVALID,
@@ -107,7 +118,7 @@ static enum syn_status check_without_servers(const struct syn_worker_options *op
         return syn_fail(SYN_INVALID,
                         "schedule %s needs parameter servers, which apply each gradient by itself",
                         options->schedule);
-    if (strcmp(options->pull_values, "f32") != 0)
+    if (!syn_value_find(options->pull_values)->is_exact)
         return syn_fail(SYN_INVALID, "pull-values %s is for the weights of parameter servers",
                         options->pull_values);
     return SYN_OK;
@@ -130,7 +141,7 @@ static enum syn_status choose_store(struct syn_worker_options *options, size_t s
 {
     bool is_known = servers != SYN_SERVERS_UNKNOWN;
     bool is_async = syn_schedule_find(options->schedule)->is_async;
-    if (strcmp(options->store, "auto") == 0)
+    if (!syn_store_find(options->store)) /* auto */
         options->store = fitting_store(options, is_known ? servers > 0 : is_async);
     const struct syn_store_type *store = syn_store_find(options->store);
     bool has_servers = store->has_servers;
@@ -153,16 +164,31 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
     SYN_TRY(syn_settings_check(&syn_worker_settings, options));
     SYN_TRY(syn_settings_check(&syn_reducer_settings, &options->reducer));
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, &options->optimizer));
-    *momentum = strcmp(options->momentum_form, "none") == 0 ? 0 : options->optimizer.momentum;
+    *momentum = has_form(options, MOMENTUM_NONE) ? 0 : options->optimizer.momentum;
     SYN_TRY(place_momentum(options));
     prepare_auto(&options->reducer);
     SYN_TRY(syn_reducer_check(&options->reducer));
     SYN_TRY(syn_reducer_resolve(&options->reducer));
-    if (options->send_updates && strcmp(options->reducer.residual, "none") == 0)
+    if (options->send_updates && !syn_residual_find(options->reducer.residual)->has_unsent)
         return syn_fail(SYN_INVALID, "send-updates needs a residual to keep the updates in");
     if (syn_schedule_find(options->schedule)->is_async)
         options->compare_every = 0;
     return choose_store(options, servers);
+}
+
+struct syn_traits syn_worker_traits(const struct syn_worker_options *options)
+{
+    const struct syn_select_type *select = syn_select_find(options->reducer.select);
+    const struct syn_exchange_type *exchange = syn_exchange_find(options->reducer.exchange);
+    const struct syn_schedule_type *schedule = syn_schedule_find(options->schedule);
+    return (struct syn_traits){
+        .is_dense = select && select->is_dense && !(exchange && exchange->follows_density),
+        .takes_share = select && select->takes_share,
+        .is_delayed = schedule && schedule->is_delayed,
+        .is_async = schedule && schedule->is_async,
+        .is_merged = exchange && exchange->merges_on_the_way,
+        .has_momentum = !has_form(options, MOMENTUM_NONE),
+    };
 }
 
 enum syn_status syn_worker_check(const struct syn_worker_options *options)

@@ -69,8 +69,8 @@ enum syn_status syn_advise_choose(struct syn_run *run)
     SYN_TRY(syn_train_check(&run->replica.options)); /* also makes algo the table's own copy */
     if (run->replica.rank != 0)
         return SYN_OK;
-    bool is_plain =
-        strcmp(run->replica.options.algo, "ssgd") == 0; /* worth a warning: nothing is gained */
+    struct syn_traits traits = syn_worker_traits(&run->replica.options.worker);
+    bool is_plain = traits.is_dense && !traits.is_delayed; /* worth a warning: nothing is gained */
     syn_report_log(is_plain ? SYN_LOG_WARNING : SYN_LOG_INFO, "algo auto: %s",
                    run->replica.options.advice);
     return syn_files_settings(&run->replica.options, &run->metrics.files);

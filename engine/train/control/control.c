@@ -32,7 +32,8 @@ void syn_control_close(struct syn_control *control)
 bool syn_control_can_undo(const struct syn_control *control)
 {
     const struct syn_train_options *options = &control->replica->options;
-    return strcmp(options->worker.schedule, "sync") == 0 && options->servers == 0;
+    struct syn_traits traits = syn_worker_traits(&options->worker);
+    return !traits.is_delayed && !traits.is_async && options->servers == 0;
 }
 
 /* A step whose last tensor is handed over is made. One that cannot be undone is given up only if it

@@ -16,7 +16,7 @@ struct lines {
 
 static bool is_one_process(const struct syn_group *group)
 {
-    return strcmp(syn_group_transport(group), "threads") == 0;
+    return syn_group_is_one_process(group);
 }
 
 static void add_settings(struct lines *lines, const struct syn_settings_table *table,

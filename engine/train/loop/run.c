@@ -35,7 +35,7 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
 static enum syn_status check_room(const struct syn_run *run)
 {
     const struct syn_replica *replica = &run->replica;
-    bool share = strcmp(syn_group_transport(replica->group), "threads") == 0;
+    bool share = syn_group_is_one_process(replica->group);
     double parts = share ? (double)replica->options.workers : 1;
     return syn_checkpoint_check_room(replica->options.out,
                                      parts * 4 * sizeof(float) * (double)replica->params,

@@ -191,7 +191,7 @@ static struct syn_rates rates_of(const struct syn_replica *replica)
     struct syn_length length = syn_position_length(&replica->at);
     double lr = syn_train_lr(options, syn_position_place(&replica->at), length.steps,
                              (double)length.steps_per_epoch);
-    if (strcmp(worker->momentum_form, "none") == 0)
+    if (!syn_worker_traits(worker).has_momentum)
         lr /= 1 - worker->optimizer.momentum;
     if (syn_train_is_async(options))
         lr /= (double)options->workers;

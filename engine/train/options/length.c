@@ -47,7 +47,7 @@ void syn_length_resolve(struct syn_length length, struct syn_train_options *opti
 
 static bool is_delayed(const struct syn_worker_options *worker)
 {
-    return strcmp(worker->schedule, "od") == 0 || strcmp(worker->schedule, "ssd") == 0;
+    return syn_worker_traits(worker).is_delayed;
 }
 
 void syn_length_find_idle(struct syn_length length, const struct syn_train_options *options,

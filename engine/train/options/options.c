@@ -115,7 +115,7 @@ enum syn_status syn_train_apply_algo(struct syn_train_options *options)
 
 bool syn_train_is_async(const struct syn_train_options *options)
 {
-    return strcmp(options->worker.schedule, "async") == 0;
+    return syn_worker_traits(&options->worker).is_async;
 }
 
 /* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A threshold
@@ -123,7 +123,8 @@ bool syn_train_is_async(const struct syn_train_options *options)
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;
-    if (strcmp(reducer->select, "topk") != 0 || reducer->density >= SYN_FIRST_DENSITY)
+    bool takes_share = syn_worker_traits(&options->worker).takes_share;
+    if (!takes_share || reducer->density >= SYN_FIRST_DENSITY)
         return 0;
     return options->density_warmup >= 0 ? options->density_warmup : 4;
 }

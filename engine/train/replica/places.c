@@ -119,7 +119,7 @@ enum syn_status syn_places_gather(struct syn_group *group, uint64_t asked, struc
 {
     struct syn_place here = syn_place_here(asked);
     size_t workers = syn_group_workers(group);
-    if (strcmp(syn_group_transport(group), "threads") != 0)
+    if (!syn_group_is_one_process(group))
         return syn_group_rank(group) < workers ? syn_gather(group, &here, sizeof here, all)
                                                : syn_gather_attend(group);
     for (size_t w = 0; w < workers; w++)

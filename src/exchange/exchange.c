@@ -1,15 +1,17 @@
 /* The table of exchanges, and what they share. */
 #include "exchange/exchange.h"
 
-#define SYN_PART(name) extern const struct syn_exchange_type syn_exchange_##name;
-#include "exchange/exchanges.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_exchange_type syn_exchange_##name;
+#include <syncopate/parts/exchanges.def>
 #undef SYN_PART
 
 static const struct syn_exchange_type *const rows[] = {
 #define SYN_PART(name) &syn_exchange_##name,
-#include "exchange/exchanges.def"
+#include <syncopate/parts/exchanges.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 
 SYN_TABLE(exchange, struct syn_exchange_type)
 

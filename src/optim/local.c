@@ -1,15 +1,17 @@
 /* The table of local updates, and the global gradient that glu reads back. */
 #include "optim/local.h"
 
-#define SYN_PART(name) extern const struct syn_local_type syn_##name;
-#include "optim/locals.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_local_type syn_##name;
+#include <syncopate/parts/locals.def>
 #undef SYN_PART
 
 static const struct syn_local_type *const rows[] = {
 #define SYN_PART(name) &syn_##name,
-#include "optim/locals.def"
+#include <syncopate/parts/locals.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 
 SYN_TABLE(local, struct syn_local_type)
 

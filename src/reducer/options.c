@@ -116,9 +116,9 @@ static enum syn_status check_sparse(const struct syn_reducer_options *options)
     if (options->density_max > 0 && options->density_max < options->density)
         return syn_fail(SYN_INVALID, "density-max %g is below density %g", options->density_max,
                         options->density);
-    if (options->threshold_low > options->threshold_high)
-        return syn_fail(SYN_INVALID, "threshold-low %g is above threshold-high %g",
-                        options->threshold_low, options->threshold_high);
+    const struct syn_select_type *select = syn_select_find(options->select);
+    if (select->check)
+        SYN_TRY(select->check(options));
     return check_putback(options);
 }
 

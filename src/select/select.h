@@ -42,6 +42,10 @@ struct syn_select_type {
     /* It picks exactly the density's share, so that the largest density bounds its memory. */
     bool takes_share;
 
+    /* (optional) Find settings of its own that contradict each other. Ranges have been checked
+     * already. */
+    enum syn_status (*check)(const struct syn_reducer_options *options);
+
     /* Most entries it may pick out of size at this density. */
     size_t (*limit)(const struct syn_reducer_options *options, size_t size, double density);
 

@@ -69,6 +69,14 @@ const char *syn_threshold_mode_name(size_t i)
     return i < sizeof modes / sizeof modes[0] ? modes[i].name : NULL;
 }
 
+static enum syn_status check(const struct syn_reducer_options *options)
+{
+    if (options->threshold_low > options->threshold_high)
+        return syn_fail(SYN_INVALID, "threshold-low %g is above threshold-high %g",
+                        options->threshold_low, options->threshold_high);
+    return SYN_OK;
+}
+
 static size_t limit(const struct syn_reducer_options *options, size_t size, double density)
 {
     (void)density;
@@ -231,6 +239,7 @@ static void restore(void *state, float tau)
 
 const struct syn_select_type syn_select_threshold = {
     .part = {"threshold", "every entry of magnitude tau or more"},
+    .check = check,
     .limit = limit,
     .open = open_state,
     .begin = begin,

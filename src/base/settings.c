@@ -322,6 +322,13 @@ static void put_json_string(struct text *text, const char *value)
     put(text, "\"");
 }
 
+/* Some reals may be a word instead, such as auto. */
+static bool is_number(const struct syn_setting *row, const char *value)
+{
+    bool starts_as_number = value[0] == '-' || (value[0] >= '0' && value[0] <= '9');
+    return row->kind == SYN_SETTING_COUNT || (row->kind == SYN_SETTING_REAL && starts_as_number);
+}
+
 size_t syn_settings_json(const struct syn_settings_table *table, const void *options, char *text,
                          size_t capacity)
 {
@@ -334,8 +341,7 @@ size_t syn_settings_json(const struct syn_settings_table *table, const void *opt
         put(&out, "%s\"%s\": ", i ? ", " : "", row->name);
         if (row->kind == SYN_SETTING_SWITCH)
             put(&out, "%s", strcmp(value, "on") == 0 ? "true" : "false");
-        else if (row->kind == SYN_SETTING_COUNT ||
-                 (row->kind == SYN_SETTING_REAL && (value[0] == '-' || value[0] <= '9')))
+        else if (is_number(row, value))
             put(&out, "%s", value);
         else
             put_json_string(&out, value);

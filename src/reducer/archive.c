@@ -43,11 +43,14 @@ enum syn_status syn_reducer_unarchive_regrouped(struct syn_reducer *reducer,
                                                 const struct syn_archive *const *archives,
                                                 size_t count)
 {
-    if (count > 0 && may_skip(reducer, archives[0]))
+    if (count == 0)
+        return syn_fail(SYN_INVALID, "no archives to regroup; expected at least one");
+    if (may_skip(reducer, archives[0]))
         return SYN_OK;
     const void **states = calloc(count, sizeof *states);
     size_t *counts = calloc(count, sizeof *counts);
-    enum syn_status status = states && counts ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
+    enum syn_status status =
+        states && counts ? SYN_OK : syn_fail(SYN_MEMORY, "cannot allocate %zu states", count);
     for (size_t i = 0; i < count && status == SYN_OK; i++) {
         struct syn_section section = {0};
         status = syn_archive_find(archives[i], SECTION, &section);

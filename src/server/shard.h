@@ -48,7 +48,7 @@ enum syn_status syn_shard_open(struct syn_shard *shard, const struct syn_server_
 void syn_shard_close(struct syn_shard *shard);
 
 /* Begin to receive a worker's next message. */
-enum syn_status syn_shard_receive(struct syn_shard *shard, size_t rank);
+enum syn_status syn_shard_receive(struct syn_shard *shard, size_t worker);
 
 /* Read the head of the message that has come, and check it. */
 enum syn_status syn_shard_read(struct syn_shard *shard, size_t rank);

@@ -35,7 +35,7 @@ bool syn_doubling_rounds(struct syn_members members, size_t member, size_t numbe
         round->send = (struct syn_peers){member ^ bit, 1};
         round->receive = round->send;
         round->adds = 1;
-        round->is_lowest = member % (2 * bit) == 0;
+        round->is_lowest = (member & (2 * bit - 1)) == 0;
         round->is_passed_on = 2 * bit < inner || inner < members.workers;
         return true;
     }

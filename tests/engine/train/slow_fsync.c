@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) int fsync(int file)
+__attribute__((visibility("default"))) int fsync(int fd)
 {
     static atomic_flag is_done = ATOMIC_FLAG_INIT;
     struct timespec pause = {.tv_sec = 4};
@@ -14,5 +14,5 @@ __attribute__((visibility("default"))) int fsync(int file)
         fputs("slow fsync\n", stderr);
         nanosleep(&pause, NULL);
     }
-    return (int)syscall(SYS_fsync, file);
+    return (int)syscall(SYS_fsync, fd);
 }

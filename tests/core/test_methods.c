@@ -311,6 +311,68 @@ static void the_right_workers_take_back_what_merges_drop(void **state)
     assert_takers("gtopk", "paper", all);
 }
 
+/* What a step costs with a bucket for each tensor. The gradients have one magnitude in each; the
+ * two workers' entries are apart, and all of worker 1's are half as large. */
+struct bucket_costs {
+    struct fixture fixture;
+    float magnitudes[3];
+    struct syn_cost costs[2];
+};
+
+static void step_in_buckets(struct syn_group *group, size_t rank, void *context)
+{
+    struct bucket_costs *own = context;
+    struct syn_reducer *reducer = NULL;
+    struct syn_ticket ticket;
+    struct syn_merged merged = {0};
+    float gradient[SIZE] = {0};
+    for (size_t e = rank; e < SIZE; e += 2)
+        gradient[e] = own->magnitudes[e < 400 ? 0 : e < 700 ? 1 : 2] / (float)(1 + rank);
+    enum syn_status status = fixture_open(&own->fixture, group, &reducer);
+    if (status == SYN_OK)
+        status = syn_reducer_begin(reducer, gradient, NULL, &ticket);
+    if (status == SYN_OK)
+        status = syn_reducer_wait(reducer, ticket, &merged);
+    fixture_note(&own->fixture, rank, status);
+    own->costs[rank] = merged.cost;
+    syn_reducer_close(reducer);
+}
+
+static struct bucket_costs costs_of(float first, float second, float third)
+{
+    struct bucket_costs own = {.fixture = fixture_for("gtopk"),
+                               .magnitudes = {first, second, third}};
+    own.fixture.options.residual = "feedback";
+    own.fixture.options.putback = "owner";
+    own.fixture.options.bucket_bytes = 800;
+    run_workers(2, 20000, step_in_buckets, &own);
+    for (size_t w = 0; w < 2; w++)
+        if (own.fixture.got[w] != SYN_OK)
+            fail_msg("worker %zu: %s", w, own.fixture.cause[w]);
+    return own;
+}
+
+static void what_is_taken_back_is_counted_over_all_buckets(void **state)
+{
+    (void)state;
+    struct bucket_costs own = costs_of(4, 4, 4);
+    for (size_t w = 0; w < 2; w++) {
+        assert_int_equal(own.costs[w].selected, 20 + 15 + 10);
+        assert_int_equal(own.costs[w].taken_back, w == 0 ? 0 : 20 + 15 + 10);
+    }
+}
+
+static void the_threshold_of_a_step_is_the_largest_of_its_buckets(void **state)
+{
+    (void)state;
+    static const float of[] = {6, 4, 2};
+    for (size_t i = 0; i < 3; i++) {
+        struct bucket_costs own = costs_of(of[i], of[(i + 1) % 3], of[(i + 2) % 3]);
+        for (size_t w = 0; w < 2; w++)
+            assert_true(own.costs[w].threshold == (w == 0 ? 6 : 3));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +382,8 @@ int main(void)
         cmocka_unit_test(owners_keep_an_entry_each_of_lists_shorter_than_the_number_of_workers),
         cmocka_unit_test(gtopk_is_what_plain_merging_gives),
         cmocka_unit_test(the_right_workers_take_back_what_merges_drop),
+        cmocka_unit_test(what_is_taken_back_is_counted_over_all_buckets),
+        cmocka_unit_test(the_threshold_of_a_step_is_the_largest_of_its_buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

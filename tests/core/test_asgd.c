@@ -232,6 +232,49 @@ static void one_gets_ahead_by_exactly_the_lag(void **state)
     }
 }
 
+/* Worker 0 makes one step and settles; worker 1 makes more before than the lag would allow. */
+struct settling {
+    enum syn_status status[3];
+    float weights[2][10];
+};
+
+static void settle_after_some_steps(struct syn_group *group, size_t rank, void *context)
+{
+    struct settling *settling = context;
+    static const size_t tensors[] = {10, SIZE_MAX};
+    static const float zeros[10];
+    static const float gradient[10] = {1, 2, 3};
+    struct syn_worker_options options;
+    struct syn_layout *layout;
+    struct syn_worker *worker = NULL;
+    float weights[10];
+    struct syn_rates rates = {.lr = 0.1};
+    syn_worker_defaults(&options);
+    options.schedule = "async";
+    options.lag = 2;
+    scenario_layout(tensors, &layout);
+    syn_group_appoint(group, 1);
+    enum syn_status status = rank == 2 ? syn_worker_serve(group, layout, &options, zeros)
+                                       : syn_worker_open(group, layout, &options, zeros, &worker);
+    for (int step = 0; step < (rank == 0 ? 1 : 7) && rank < 2 && status == SYN_OK; step++)
+        status = syn_worker_step(worker, gradient, &rates, weights);
+    if (rank < 2 && status == SYN_OK)
+        status = syn_worker_settle(worker, settling->weights[rank]);
+    settling->status[rank] = status;
+    syn_worker_close(worker);
+    syn_layout_free(layout);
+}
+
+static void a_worker_that_settles_holds_nobody_back(void **state)
+{
+    (void)state;
+    struct settling settling = {0};
+    run_workers(3, LONG_MS, settle_after_some_steps, &settling);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(settling.status[i], SYN_OK);
+    assert_memory_equal(settling.weights[1], settling.weights[0], sizeof settling.weights[0]);
+}
+
 static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
 {
     (void)state;
@@ -264,6 +307,7 @@ int main(void)
         cmocka_unit_test(staleness_is_the_number_of_updates_in_between),
         cmocka_unit_test(nobody_gets_further_ahead_than_the_lag_allows),
         cmocka_unit_test(one_gets_ahead_by_exactly_the_lag),
+        cmocka_unit_test(a_worker_that_settles_holds_nobody_back),
         cmocka_unit_test(strom_is_bounded_and_asynchronous_and_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

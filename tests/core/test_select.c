@@ -289,6 +289,35 @@ static void target_mode_takes_the_least_that_it_sends_for_its_threshold(void **s
     close_setup(&s);
 }
 
+/* So many of a thousand entries reach tau, whatever it is: twenty steps are a factor of two. */
+static void band_mode_lowers_its_threshold_below_the_band_and_raises_it_above(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t reaching;
+        double tau;
+    } cases[] = {{0, 0.5}, {50, 0.5}, {150, 1}, {250, 2}};
+    struct syn_reducer_options options;
+    syn_reducer_defaults(&options);
+    options.select = "threshold";
+    options.threshold_mode = "band";
+    options.threshold = 1;
+    options.threshold_low = 0.1;
+    options.threshold_high = 0.2;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        float x[1000] = {0};
+        struct setup s = open_with(&options, 1000, 1);
+        for (size_t i = 0; i < cases[c].reaching; i++)
+            x[i] = 100;
+        for (size_t step = 0; step <= 20; step++)
+            pick(&s, x);
+        double tau = (double)syn_select_find("threshold")->threshold(s.select);
+        close_setup(&s);
+        if (fabs(tau - cases[c].tau) > 1e-5)
+            fail_msg("%zu entries: tau is %g; expected %g", cases[c].reaching, tau, cases[c].tau);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +330,7 @@ int main(void)
         cmocka_unit_test(target_mode_begins_with_its_target_whatever_the_scale),
         cmocka_unit_test(target_mode_waits_for_the_first_sums_that_are_not_zero),
         cmocka_unit_test(target_mode_takes_the_least_that_it_sends_for_its_threshold),
+        cmocka_unit_test(band_mode_lowers_its_threshold_below_the_band_and_raises_it_above),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,24 @@ static void servers_hear_all_workers_and_then_answer_all(void **state)
     }
 }
 
+/* They answer with weights, however short the pushes were. */
+static void pulls_from_servers_take_as_long_as_their_own_bytes(void **state)
+{
+    (void)state;
+    const size_t servers[] = {1, 2, 4};
+    for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++) {
+        double push_ms = 4000 / (double)servers[i] / RATE;
+        struct syn_traffic traffic = traffic_of("servers", SYN_TIMING_SYNC, 4000);
+        traffic.pull_bytes = 40000;
+        assert_near(step_ms(cluster_of(8, servers[i]), traffic),
+                    COMPUTE_MS + 2 * LATENCY_MS + 8 * (push_ms + 10 * push_ms));
+        /* One worker alone, asynchronous: the first answer comes while it pushes the rest. */
+        traffic.timing = SYN_TIMING_ASYNC;
+        assert_near(step_ms(cluster_of(1, servers[i]), traffic),
+                    COMPUTE_MS + 2 * LATENCY_MS + push_ms + 40000 / RATE);
+    }
+}
+
 /* Each server adds up its share of every worker's gradient. */
 static void servers_share_the_work_of_merging(void **state)
 {
@@ -419,6 +437,7 @@ int main(void)
         cmocka_unit_test(gtopk_tree_ends_with_odd_numbers_of_workers),
         cmocka_unit_test(servers_share_the_work_of_merging),
         cmocka_unit_test(servers_hear_all_workers_and_then_answer_all),
+        cmocka_unit_test(pulls_from_servers_take_as_long_as_their_own_bytes),
         cmocka_unit_test(selection_and_merging_add_to_a_synchronous_step),
         cmocka_unit_test(a_delayed_exchange_hides_behind_computing_if_it_is_shorter),
         cmocka_unit_test(seldom_pulls_save_their_share_of_the_traffic),

@@ -1,15 +1,18 @@
 /* What measures say of the bytes and entries, which do not depend on the machine; times are for
- * people. */
+ * people, and only their ratios are tested. */
 #include "check.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <syncopate/measure.h>
 #include <syncopate/recipe.h>
 
+#include "base/clock.h"
 #include "exchange/exchange.h"
 #include "inspect/median.h"
+#include "mailbox.h"
 #include "workers.h"
 
 static const size_t worker_counts[] = {1, 2, 3, 4, 5, 7, 8, 16};
@@ -215,6 +218,81 @@ static void one_worker_has_no_links(void **state)
     assert_int_equal(fixture.status[0], SYN_INVALID);
 }
 
+/* Two workers whose first messages of one byte are slow: those of worker 0's pings, there and back,
+ * of which the first only connects. */
+enum { PINGS = 21 };
+#define SLOW_NS 5000000
+
+struct slow_place {
+    struct mailbox_place place; /* first, as the mailbox knows it */
+    struct syn_group *group;
+    size_t pings;
+    int64_t sent_ns[PINGS];
+    enum syn_status status;
+    struct syn_links_measure got;
+};
+
+static int send_slowly(void *context, size_t peer, const void *bytes, size_t count, void **handle)
+{
+    struct slow_place *own = context;
+    if (count == 1 && own->pings < PINGS) {
+        struct timespec pause = syn_clock_timespec(SLOW_NS);
+        own->sent_ns[own->pings++] = syn_clock_ns();
+        nanosleep(&pause, NULL);
+    }
+    return mailbox_send(context, peer, bytes, count, handle);
+}
+
+static void *measure_slow_links(void *argument)
+{
+    struct slow_place *own = argument;
+    own->status = syn_measure_links(own->group, 1000, 0, &own->got);
+    return NULL;
+}
+
+static void measure_by_mailbox(struct slow_place places[2])
+{
+    struct mailbox mailbox = mailbox_for(2);
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct syn_caller_transport host = {.context = &places[i],
+                                            .start_send = send_slowly,
+                                            .start_receive = mailbox_receive,
+                                            .test = mailbox_test,
+                                            .cancel = mailbox_cancel,
+                                            .sleep = mailbox_sleep};
+        places[i].place = (struct mailbox_place){.mailbox = &mailbox, .rank = i};
+        assert_ok(syn_group_open_caller(&host, i, 2, NULL, &places[i].group));
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, measure_slow_links, &places[i]), 0);
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < 2; i++)
+        syn_group_close(places[i].group);
+    mailbox_empty(&mailbox);
+}
+
+/* From one ping to the next, as the host saw them: on a busy machine both take longer. */
+static void latency_is_half_of_the_way_there_and_back(void **state)
+{
+    (void)state;
+    struct slow_place places[2];
+    double trips[PINGS - 2];
+    memset(places, 0, sizeof places);
+    measure_by_mailbox(places);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(places[i].status, SYN_OK);
+        assert_int_equal(places[i].pings, PINGS);
+    }
+    for (size_t i = 0; i < PINGS - 2; i++)
+        trips[i] = (double)(places[0].sent_ns[i + 2] - places[0].sent_ns[i + 1]) * 1e-6;
+    double trip_ms = syn_median(trips, PINGS - 2);
+    double latency_ms = places[0].got.worst_latency_ms;
+    if (latency_ms < 0.3 * trip_ms || latency_ms > 0.7 * trip_ms)
+        fail_msg("latency %g ms; expected half of %g ms", latency_ms, trip_ms);
+}
+
 static void a_threshold_picks_less_than_it_may(void **state)
 {
     (void)state;
@@ -238,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_workers_find_the_same_links),
         cmocka_unit_test(one_worker_has_no_links),
+        cmocka_unit_test(latency_is_half_of_the_way_there_and_back),
         cmocka_unit_test(every_exchange_sends_what_theory_says),
         cmocka_unit_test(split_of_everything_sends_what_theory_says_to_the_byte),
         cmocka_unit_test(split_sends_two_messages_of_evenly_shared_lists),

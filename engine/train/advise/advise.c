@@ -82,18 +82,26 @@ struct adviser {
     struct syn_group *group;
     struct syn_run run;
     struct syn_advice advice;
+    bool is_prepared;
     enum syn_status status;
 };
+
+/* Bad input is found here. Collective, but among threads of one process, which have all the same
+ * input. */
+static enum syn_status prepare(struct adviser *adviser)
+{
+    adviser->is_prepared = true;
+    SYN_TRY(syn_train_compare(adviser->options, adviser->group));
+    SYN_TRY(syn_run_meet(adviser->group,
+                         syn_run_open(adviser->options, adviser->group, &adviser->run)));
+    return syn_run_compare(&adviser->run);
+}
 
 static void advise_as(void *context, size_t member)
 {
     struct adviser *adviser = (struct adviser *)context + member;
-    adviser->status = syn_train_compare(adviser->options, adviser->group);
-    if (adviser->status == SYN_OK)
-        adviser->status = syn_run_meet(
-            adviser->group, syn_run_open(adviser->options, adviser->group, &adviser->run));
-    if (adviser->status == SYN_OK)
-        adviser->status = syn_run_compare(&adviser->run);
+    if (!adviser->is_prepared)
+        adviser->status = prepare(adviser);
     if (adviser->status == SYN_OK)
         adviser->status = syn_advise_run(&adviser->run, &adviser->advice);
     if (adviser->status != SYN_OK)
@@ -114,7 +122,13 @@ static enum syn_status open_and_advise(const struct syn_train_options *options,
         advisers[i].options = options;
         advisers[i].group = groups[i];
     }
-    syn_members_run(groups, workers, advise_as, advisers);
+    /* Of threads, worker 0 goes first: what is wrong with the input is then said once. */
+    if (!is_mpi)
+        advisers[0].status = prepare(&advisers[0]);
+    if (advisers[0].status == SYN_OK)
+        syn_members_run(groups, workers, advise_as, advisers);
+    else
+        syn_run_close(&advisers[0].run);
     for (size_t i = 0; i < workers; i++)
         syn_group_close(groups[i]);
     return advisers[0].status;

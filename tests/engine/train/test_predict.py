@@ -81,7 +81,7 @@ class Advise(unittest.TestCase):
         for field in ("latency_ms", "mbit_per_s", "compute_ms", "sparse_ms", "ssgd_step_ms", "gtopk_step_ms"):
             self.assertGreater(advice[field], 0, field)
         self.assertGreaterEqual(advice["together_ms"], advice["compute_ms"])
-        self.assertIn(advice["best"], ("ssgd", "od-sgd", "ssd-sgd", "topk", "gtopk", "strom"))
+        self.assertIn(advice["best"], ("ssgd", "od-sgd", "ssd-sgd", "topk", "gtopk", "strom", "fit"))
         self.assertEqual(advice["is_dense_fine"], advice["best"] == "ssgd")
         return advice
 

@@ -106,6 +106,7 @@ struct bench {
     float *direction;
     float *gradient;
     size_t size;
+    size_t threads; /* 0 is one */
     float images[BATCH * CHANNELS * SIDE * SIDE];
     int32_t tokens[BATCH * TIME];
     int32_t labels[BATCH * TIME];
@@ -125,6 +126,7 @@ static void build(struct bench *bench, layer_under_test *layer, bool on_text)
     syn_model_defaults(&options);
     options.batch = BATCH;
     options.time = TIME;
+    options.threads = bench->threads ? bench->threads : 1;
     assert_ok(syn_model_build(graph, &options, &bench->model));
     syn_graph_free(graph);
     bench->size = syn_layout_size(syn_model_layout(bench->model));
@@ -287,6 +289,26 @@ static void of_equal_scores_the_first_is_the_guess(void **state)
     release(&bench);
 }
 
+/* With all weights zero class 0 is the guess; each third of the rows has another number of hits. */
+static void hits_and_losses_of_all_threads_count(void **state)
+{
+    (void)state;
+    static const int32_t labels[BATCH * TIME] = {0, 1, 2, 3, 0, 0, 4, 1, 0, 0, 0, 2};
+    for (size_t threads = 1; threads <= 3; threads += 2) {
+        struct bench bench = {.threads = threads};
+        struct syn_step_result result;
+        build(&bench, embedding, true);
+        fill(&bench, true);
+        memcpy(bench.labels, labels, sizeof labels);
+        memset(bench.weights, 0, bench.size * sizeof *bench.weights);
+        assert_ok(syn_model_evaluate(bench.model, bench.weights, &bench.examples, &result));
+        assert_int_equal(result.counted, BATCH * TIME);
+        assert_int_equal(result.correct, 6);
+        assert_true(fabs(result.loss - log((double)VOCABULARY)) < 1e-6);
+        release(&bench);
+    }
+}
+
 static syn_node dropout_twice(struct syn_graph *graph, syn_node from)
 {
     return syn_graph_dropout(graph, syn_graph_dropout(graph, from, 0.5), 0.5);
@@ -363,6 +385,7 @@ int main(void)
         cmocka_unit_test(the_same_step_twice_gives_the_same_bits),
         cmocka_unit_test(another_step_has_another_dropout_mask),
         cmocka_unit_test(of_equal_scores_the_first_is_the_guess),
+        cmocka_unit_test(hits_and_losses_of_all_threads_count),
         cmocka_unit_test(every_layer_of_dropout_has_a_mask_of_its_own),
         cmocka_unit_test(no_ready_model_has_a_reference_kernel),
     };

@@ -210,6 +210,31 @@ static void bytes_are_those_of_the_busiest_worker(void **state)
     }
 }
 
+/* The floats of the whole gradient, 2 (P-1)/P times, over what was sent: a ring that sends them has
+ * 1, whoever sends less has more, and one worker has none. */
+static void the_ratio_is_that_of_a_ring_of_floats_to_what_was_sent(void **state)
+{
+    (void)state;
+    static const char *const algos[] = {"ssgd", "gtopk"};
+    for (uint64_t workers = 1; workers <= WORKERS; workers++)
+        for (size_t a = 0; a < 2; a++) {
+            struct syn_train_options options = runs_of("mlp", "ratio");
+            runs_use_algo(&options, algos[a]);
+            options.workers = workers;
+            options.density_warmup = 0;
+            options.steps = 3;
+            struct syn_train_summary summary = runs_train(&options);
+            assert_int_equal(summary.params, 669706);
+            const double dense[] = {0, 0, 2678824, 2678824 * 4.0 / 3};
+            double expected = dense[workers] / summary.bytes_out_per_step;
+            double got = summary.ratio_to_dense;
+            bool sends_all = fabs(got - 1) < 0.01;
+            if (workers == 1 ? !isnan(got)
+                             : fabs(got / expected - 1) > 1e-9 || sends_all != (a == 0))
+                fail_msg("%s, %d workers: %g; expected %g", algos[a], (int)workers, got, expected);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +242,7 @@ int main(void)
         cmocka_unit_test(the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights),
         cmocka_unit_test(bytes_are_those_of_one_step),
         cmocka_unit_test(bytes_are_those_of_the_busiest_worker),
+        cmocka_unit_test(the_ratio_is_that_of_a_ring_of_floats_to_what_was_sent),
     };
     return cmocka_run_group_tests(tests, runs_begin, runs_end);
 }

@@ -1,6 +1,8 @@
-/* The small parts of the loop: JSON, the norm of a gradient, means over steps. */
+/* The small parts of the loop: JSON, the norm of a gradient, means over steps, the folders of
+ * checkpoints. */
 #include "check.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,8 @@
 #include <syncopate/random.h>
 
 #include "engine/base/json.h"
-#include "engine/train/checkpoint/checkpoint.h"
+#include "engine/base/tree.h"
+#include "engine/train/checkpoint/parts.h"
 #include "engine/train/metrics/sums.h"
 #include "engine/train/replica/gradient.h"
 
@@ -170,6 +173,75 @@ static void room_is_asked_for_all_checkpoints_that_can_be_there_at_once(void **s
     assert_ok(syn_checkpoint_check_room("/tmp/nowhere/run", room * 0.1, 2));
 }
 
+/* Every one of so many workers writes its part of a checkpoint, the last one first. */
+static void write_checkpoint(const char *directory, uint64_t step, size_t workers)
+{
+    struct syn_archive *archive;
+    bool mine;
+    assert_ok(syn_archive_new(&archive));
+    assert_ok(syn_archive_add(archive, "step", &step, sizeof step));
+    for (size_t rank = workers; rank-- > 0;)
+        assert_ok(syn_checkpoint_put(directory, step, rank, workers, archive));
+    assert_ok(syn_checkpoint_publish(directory, step, &mine));
+    assert_true(mine);
+    syn_archive_free(archive);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* All names in directory/below, sorted, with a blank after each. */
+static void expect_names(const char *directory, const char *below, const char *expected)
+{
+    char path[512];
+    char names[512] = "";
+    struct dirent **entries;
+    snprintf(path, sizeof path, "%s/%s", directory, below);
+    int count = scandir(path, &entries, is_visible, alphasort);
+    assert_true(count >= 0);
+    for (int i = 0; i < count; i++) {
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, "%s ", entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    assert_string_equal(names, expected);
+}
+
+static void the_two_latest_checkpoints_and_the_best_are_kept(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/syncopate-parts-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    for (uint64_t step = 1; step <= 7; step++)
+        write_checkpoint(directory, step, 1);
+    syn_checkpoint_prune(directory, 6, 2); /* step 7 is of a run that was taken up before it */
+    expect_names(directory, "checkpoints", "step-2 step-5 step-6 ");
+    syn_checkpoint_prune(directory, 6, 5); /* as one of the two it takes no other's place */
+    expect_names(directory, "checkpoints", "step-5 step-6 ");
+    write_checkpoint(directory, 7, 1);
+    syn_checkpoint_prune(directory, 7, 0);
+    expect_names(directory, "checkpoints", "step-6 step-7 ");
+    assert_ok(syn_tree_remove(directory));
+}
+
+static void a_checkpoint_written_again_by_fewer_workers_has_only_their_parts(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/syncopate-parts-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    write_checkpoint(directory, 4, 8);
+    write_checkpoint(directory, 4, 3);
+    expect_names(directory, "checkpoints/step-4", "worker-0.syn worker-1.syn worker-2.syn ");
+    write_checkpoint(directory, 4, 1);
+    expect_names(directory, "checkpoints/step-4", "worker-0.syn ");
+    write_checkpoint(directory, 4, 2);
+    expect_names(directory, "checkpoints/step-4", "worker-0.syn worker-1.syn ");
+    assert_ok(syn_tree_remove(directory));
+}
+
 /* A new setting is compared between ranks unless it is added here. */
 static void ranks_may_differ_only_in_their_threads_and_places(void **state)
 {
@@ -205,6 +277,8 @@ int main(void)
         cmocka_unit_test(workers_join_what_they_saw),
         cmocka_unit_test(later_steps_add_up),
         cmocka_unit_test(room_is_asked_for_all_checkpoints_that_can_be_there_at_once),
+        cmocka_unit_test(the_two_latest_checkpoints_and_the_best_are_kept),
+        cmocka_unit_test(a_checkpoint_written_again_by_fewer_workers_has_only_their_parts),
         cmocka_unit_test(ranks_may_differ_only_in_their_threads_and_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,6 +333,35 @@ static void every_layer_of_dropout_has_a_mask_of_its_own(void **state)
     release(&bench);
 }
 
+static syn_node dropout_of_three_tenths(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_dropout(graph, from, 0.3);
+}
+
+/* With all weights zero the gradient by a score is known, and so by a weight of class 0 that times
+ * what dropout made of an input: nothing, or the input over 0.7. */
+static void what_dropout_leaves_is_scaled_up(void **state)
+{
+    (void)state;
+    enum { INPUTS = CHANNELS * SIDE * SIDE };
+    struct bench bench = {0};
+    size_t left = 0;
+    build(&bench, dropout_of_three_tenths, false);
+    fill(&bench, false);
+    bench.examples.count = 1;
+    memset(bench.weights, 0, bench.size * sizeof *bench.weights);
+    loss_at(&bench, bench.weights, bench.gradient);
+    double by_score = 1.0 / CLASSES - (bench.labels[0] == 0);
+    for (size_t i = 0; i < INPUTS; i++) {
+        double factor = (double)bench.gradient[i] / (by_score * (double)bench.images[i]);
+        if (factor != 0 && fabs(factor - 1 / 0.7) > 1e-5)
+            fail_msg("an input is scaled by %g; expected %g", factor, 1 / 0.7);
+        left += factor != 0;
+    }
+    assert_in_range(left, INPUTS / 2, INPUTS * 9 / 10);
+    release(&bench);
+}
+
 static void another_step_has_another_dropout_mask(void **state)
 {
     (void)state;
@@ -387,6 +416,7 @@ int main(void)
         cmocka_unit_test(of_equal_scores_the_first_is_the_guess),
         cmocka_unit_test(hits_and_losses_of_all_threads_count),
         cmocka_unit_test(every_layer_of_dropout_has_a_mask_of_its_own),
+        cmocka_unit_test(what_dropout_leaves_is_scaled_up),
         cmocka_unit_test(no_ready_model_has_a_reference_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

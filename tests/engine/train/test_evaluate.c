@@ -210,6 +210,25 @@ static void bytes_are_those_of_the_busiest_worker(void **state)
     }
 }
 
+/* Two entries of a hundred, whatever the number of steps between two lines. */
+static void density_and_entries_are_those_of_one_step(void **state)
+{
+    (void)state;
+    for (uint64_t every = 1; every <= 5; every += 4) {
+        struct syn_train_options options = runs_of("mlp", "density");
+        runs_use_algo(&options, "topk");
+        options.workers = WORKERS;
+        options.density_warmup = 0;
+        options.steps = 10;
+        options.log_every = every;
+        double params = (double)runs_train(&options).params;
+        double density = metric_of("density/metrics.jsonl", 10, "density");
+        double entries = metric_of("density/metrics.jsonl", 10, "entries");
+        if (!(fabs(density / 0.02 - 1) < 0.01 && fabs(entries / (0.02 * params) - 1) < 0.01))
+            fail_msg("density %g, %g entries; expected 0.02 of %.0f", density, entries, params);
+    }
+}
+
 /* The floats of the whole gradient, 2 (P-1)/P times, over what was sent: a ring that sends them has
  * 1, whoever sends less has more, and one worker has none. */
 static void the_ratio_is_that_of_a_ring_of_floats_to_what_was_sent(void **state)
@@ -242,6 +261,7 @@ int main(void)
         cmocka_unit_test(the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights),
         cmocka_unit_test(bytes_are_those_of_one_step),
         cmocka_unit_test(bytes_are_those_of_the_busiest_worker),
+        cmocka_unit_test(density_and_entries_are_those_of_one_step),
         cmocka_unit_test(the_ratio_is_that_of_a_ring_of_floats_to_what_was_sent),
     };
     return cmocka_run_group_tests(tests, runs_begin, runs_end);

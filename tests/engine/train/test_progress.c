@@ -52,10 +52,44 @@ static void the_time_left_counts_only_what_was_done_here(void **state)
         fail_msg("%g min left in \"%s\"; expected 3 at least", left, text);
 }
 
+/* Half is done, and took so long that a slow machine adds little to it. */
+static void the_time_left_is_told_in_seconds_minutes_or_hours(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t spent_s;
+        const char *unit;
+        double least;
+        double most;
+    } cases[] = {{40, "s", 40, 80}, {1200, "min", 20, 25}, {9000, "h", 2.5, 2.7}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        char unit[8];
+        double left = 0;
+        struct progress bar;
+        FILE *file = tmpfile();
+        assert_non_null(file);
+        int kept = put_aside(file);
+        progress_begin(&bar, "run", 1000);
+        progress_tell(&bar, 0, NULL);
+        bar.began_ns -= cases[i].spent_s * 1000000000;
+        bar.first_ns -= cases[i].spent_s * 1000000000;
+        progress_tell(&bar, 500, NULL);
+        progress_end(&bar);
+        take_back(kept, file, text, sizeof text);
+        fclose(file);
+        assert_int_equal(sscanf(text, "run  50%%, %lf %7s left", &left, unit), 2);
+        assert_string_equal(unit, cases[i].unit);
+        if (left < cases[i].least || left > cases[i].most)
+            fail_msg("\"%s\" after %d s", text, (int)cases[i].spent_s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_left_counts_only_what_was_done_here),
+        cmocka_unit_test(the_time_left_is_told_in_seconds_minutes_or_hours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * and the checkpoint is one to go on from. */
 #include "check.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -133,6 +134,52 @@ static void with_servers_it_ends_at_once_and_can_go_on(void **state)
         }
 }
 
+/* Two workers, of which the one that is not watched gives up an early step when the other is some
+ * steps ahead. */
+struct straggler {
+    pthread_t watched;
+    atomic_bool is_behind;
+    int asked; /* of the other */
+};
+
+static bool see_lead(void *context, const struct syn_train_progress *progress)
+{
+    struct straggler *straggler = context;
+    if (progress->step >= 4)
+        atomic_store(&straggler->is_behind, true);
+    return true;
+}
+
+static bool stop_behind(void *context)
+{
+    struct straggler *straggler = context;
+    const struct timespec pause = {.tv_nsec = 1000000};
+    if (pthread_equal(pthread_self(), straggler->watched) || ++straggler->asked < 20)
+        return false;
+    while (!atomic_load(&straggler->is_behind))
+        nanosleep(&pause, NULL);
+    return true;
+}
+
+static void asynchronous_workers_go_on_from_the_one_that_is_behind(void **state)
+{
+    (void)state;
+    struct syn_train_summary summary;
+    struct straggler straggler = {.watched = pthread_self()};
+    const struct syn_train_watch watch = {see_lead, &straggler, stop_behind};
+    struct syn_train_options options = runs_of("mlp", "behind");
+    options.workers = 2;
+    options.servers = 1;
+    options.log_every = 5;
+    options.steps = 20;
+    runs_use_algo(&options, "asgd");
+    assert_ok(syn_train(&options, &watch, &summary));
+    assert_true(summary.stopped);
+    assert_true(summary.steps < 4);
+    struct syn_train_options again = runs_resumed(options.out);
+    assert_int_equal(runs_train(&again).steps, 20);
+}
+
 static void an_evaluation_is_given_up(void **state)
 {
     (void)state;
@@ -182,6 +229,7 @@ int main(void)
         cmocka_unit_test(statistics_and_tensors_sent_early_are_taken_back),
         cmocka_unit_test(a_delayed_run_ends_at_once_and_can_go_on),
         cmocka_unit_test(with_servers_it_ends_at_once_and_can_go_on),
+        cmocka_unit_test(asynchronous_workers_go_on_from_the_one_that_is_behind),
         cmocka_unit_test(an_evaluation_is_given_up),
         cmocka_unit_test(checkpoints_are_written_by_the_clock),
     };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <syncopate/engine/checkpoint.h>
@@ -258,6 +259,31 @@ static void a_diverging_run_keeps_its_last_good_checkpoint(void **state)
     }
 }
 
+static bool take_time(void *context, const struct syn_train_progress *progress)
+{
+    (void)context;
+    (void)progress;
+    const struct timespec pause = {.tv_nsec = 20000000};
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+static void the_seconds_of_a_resumed_run_go_on(void **state)
+{
+    (void)state;
+    struct syn_train_options options = runs_of("mlp", "seconds");
+    struct syn_train_summary summary;
+    const struct syn_train_watch watch = {.tell = take_time};
+    options.steps = 20;
+    assert_ok(syn_train(&options, &watch, &summary));
+    assert_true(summary.seconds >= 0.4);
+    struct syn_train_options again = runs_resumed(options.out);
+    again.steps = 21;
+    double after = runs_train(&again).seconds;
+    if (after < 0.4)
+        fail_msg("%g s after %g s and one step more", after, summary.seconds);
+}
+
 static void only_two_checkpoints_are_kept(void **state)
 {
     (void)state;
@@ -282,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_run_whose_last_weights_cannot_be_saved_fails),
         cmocka_unit_test(a_directory_without_room_for_checkpoints_is_refused_at_the_start),
         cmocka_unit_test(a_diverging_run_keeps_its_last_good_checkpoint),
+        cmocka_unit_test(the_seconds_of_a_resumed_run_go_on),
         cmocka_unit_test(only_two_checkpoints_are_kept),
     };
     return cmocka_run_group_tests(tests, runs_begin, runs_end);

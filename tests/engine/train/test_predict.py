@@ -4,6 +4,7 @@
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,17 @@ class Simulate(unittest.TestCase):
         # Three messages of a quarter each way around the ring: 1 MB at 125 bytes a us.
         self.assertAlmostEqual(step_ms(bandwidth="1gbit", latency="1ms", compute="100ms", **{"merge-ms": "0"}),
                                100 + 6 * (1 + 1e6 / 125000), places=6)
+
+    def test_json_has_shares_of_one_and_bytes(self):
+        # A step of 100 ms to compute and six messages of 1 MB, 8 ms each on a link, and 1 ms on the way.
+        words = ["--workers", "4", "--recipe", "ssgd", "--bandwidth", "1gbit", "--latency", "1ms", "--compute", "100ms",
+                 "--merge-ms", "0"]
+        found = json.loads(run("simulate", *words, "--json").stdout)
+        for name, expected in (("step_ms", 154), ("efficiency", 100 / 154), ("bytes_out", 6e6), ("busiest_link", 48 / 154)):
+            self.assertAlmostEqual(found[name] / expected, 1, places=4, msg=name)
+        # The charts have percent and kilobytes.
+        said = run("simulate", *words).stdout
+        self.assertEqual(re.findall(r"^ +4 +([0-9.]+)$", said, re.MULTILINE), ["154", "64.94", "6000", "31.17"])
 
     def test_the_file_holds_the_curves(self):
         with tempfile.TemporaryDirectory() as home:

@@ -2,7 +2,9 @@
 
     test_resume_command.py COMMAND [MPIRUN]     the program to test, and what starts it many times (in the environment of tests/mpi.env)
 """
+import array
 import json
+import math
 import os
 import random
 import resource
@@ -175,6 +177,18 @@ class Resume(unittest.TestCase):
         for path in (os.path.join(self.out, "settings.json"), self.home.name, "/nowhere"):
             done = call("inspect", path)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
+    def test_inspect_tells_norms_and_the_epoch(self):
+        self.train(*SMALL, "--workers", "2", "--steps", "6", "--out", self.out)
+        part = os.path.join(self.out, "checkpoints", "step-6", "worker-1.syn")
+        told = json.loads(call("inspect", part, "--json").stdout)
+        self.assertAlmostEqual(told["epoch"], 6 / 30)  # 480 examples, 16 in a step
+        with open(part, "rb") as file:
+            whole = file.read()
+        begin = whole.index(b"train/weights\0") + 64  # behind name, length and hash
+        weights = array.array("f", whole[begin:begin + 4 * told["params"]])
+        norm = next(section["norm"] for section in told["sections"] if section["name"] == "train/weights")
+        self.assertAlmostEqual(norm / math.hypot(*weights), 1, places=6)
 
     def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(self):
         whole = self.train(*SMALL, "--workers", "2", "--steps", "20", "--checkpoint-every", "8", "--out", self.out)

@@ -163,6 +163,37 @@ static void bytes_are_those_of_one_step(void **state)
     }
 }
 
+/* What the watcher was told of the speed at step 4, by phase. */
+static bool keep_speed(void *context, const struct syn_train_progress *progress)
+{
+    double *speeds = context;
+    if (progress->step == 4)
+        speeds[progress->phase] = progress->examples_per_s;
+    return true;
+}
+
+/* Learning, worker 0 speaks for the others, who do as much; when the next evaluation begins, they
+ * have met and written a line. */
+static void the_speed_is_that_of_all_workers_before_and_after_they_meet(void **state)
+{
+    (void)state;
+    double speeds[] = {[SYN_TRAIN_LEARNING] = 0, [SYN_TRAIN_EVALUATING] = 0};
+    struct syn_train_summary summary;
+    const struct syn_train_watch watch = {.tell = keep_speed, .context = speeds};
+    struct syn_train_options options = runs_of("mlp", "speed");
+    options.workers = WORKERS;
+    options.steps = 8;
+    options.log_every = 4;
+    options.eval_every = 4;
+    options.evaluate = true;
+    assert_ok(syn_train(&options, &watch, &summary));
+    double written = metric_of("speed/metrics.jsonl", 4, "images_per_s");
+    double before = speeds[SYN_TRAIN_LEARNING];
+    double after = speeds[SYN_TRAIN_EVALUATING];
+    if (!(fabs(before / written - 1) < 1e-4 && fabs(after / written - 1) < 1e-4))
+        fail_msg("%g and then %g images/s; expected %g", before, after, written);
+}
+
 /* What each worker has sent so far, of which no line has told yet: the end of a checkpoint's
  * meters. */
 static void read_bytes(const struct syn_train_options *options, uint64_t step, double *bytes)
@@ -261,6 +292,7 @@ int main(void)
         cmocka_unit_test(the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights),
         cmocka_unit_test(bytes_are_those_of_one_step),
         cmocka_unit_test(bytes_are_those_of_the_busiest_worker),
+        cmocka_unit_test(the_speed_is_that_of_all_workers_before_and_after_they_meet),
         cmocka_unit_test(density_and_entries_are_those_of_one_step),
         cmocka_unit_test(the_ratio_is_that_of_a_ring_of_floats_to_what_was_sent),
     };

@@ -239,6 +239,50 @@ static void regrouped_workers_stay_alike_and_can_be_resumed_again(void **state)
     }
 }
 
+/* The loss in the line of metrics.jsonl that has that step. */
+static double loss_of_line(const char *directory, unsigned long long step)
+{
+    char path[RUNS_PATH];
+    char line[2048];
+    unsigned long long found;
+    double loss = NAN;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", directory);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        const char *at = strstr(line, "\"loss\": ");
+        if (at && sscanf(line, "{\"step\": %llu", &found) == 1 && found == step)
+            loss = strtod(at + strlen("\"loss\": "), NULL);
+    }
+    fclose(file);
+    return loss;
+}
+
+/* Five steps of four workers and five of two in one line, and in a line each. */
+static void a_line_across_a_change_of_workers_counts_every_label_once(void **state)
+{
+    (void)state;
+    static const uint64_t every[] = {10, 1};
+    double sum = 0;
+    double across = 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct syn_train_options options = runs_of("mlp", "across");
+        options.workers = 4;
+        options.log_every = every[i];
+        runs_train_copying(&options, 5);
+        struct syn_train_options again = runs_resumed(runs_copy(&options, "first"));
+        again.workers = 2;
+        again.steps = 10;
+        runs_train(&again);
+        if (i == 0)
+            across = loss_of_line(again.out, 10);
+        for (unsigned long long step = 1; step <= 10 && i == 1; step++)
+            sum += (step <= 5 ? 4 : 2) * loss_of_line(again.out, step);
+    }
+    if (!(fabs(across - sum / 30) < 1e-5))
+        fail_msg("loss %.9g in one line, %.9g in ten", across, sum / 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +295,7 @@ int main(void)
         cmocka_unit_test(another_number_of_workers_keeps_what_was_not_sent),
         cmocka_unit_test(after_a_change_of_workers_the_epochs_go_on),
         cmocka_unit_test(regrouped_workers_stay_alike_and_can_be_resumed_again),
+        cmocka_unit_test(a_line_across_a_change_of_workers_counts_every_label_once),
     };
     return cmocka_run_group_tests(tests, runs_begin, runs_end);
 }

@@ -1,5 +1,10 @@
 # Jansson by its header and library, so that nobody needs pkg-config: Jansson_FOUND and the target Jansson::Jansson.
-find_library(Jansson_LIBRARY jansson)
+# SYNCOPATE_STATIC_JANSSON takes the archive where there is one.
+if(SYNCOPATE_STATIC_JANSSON)
+    find_library(Jansson_LIBRARY NAMES libjansson.a jansson)
+else()
+    find_library(Jansson_LIBRARY jansson)
+endif()
 find_path(Jansson_INCLUDE_DIR jansson.h)
 mark_as_advanced(Jansson_LIBRARY Jansson_INCLUDE_DIR)
 include(FindPackageHandleStandardArgs)

@@ -84,7 +84,8 @@ def _build_library(folder: str) -> dict[str, str]:
         raise SystemExit("cmake is not installed; it and a C compiler build the library (Debian: apt-get "
                          "install cmake gcc libc6-dev make)")
     _cmake("-S", SOURCE, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DSYNCOPATE_ENGINE=OFF",
-           "-DSYNCOPATE_MPI_PLUGIN=ON", "-DBUILD_TESTING=OFF", "-DSYNCOPATE_WERROR=OFF")
+           "-DSYNCOPATE_MPI_PLUGIN=ON", "-DSYNCOPATE_STATIC_JANSSON=ON", "-DBUILD_TESTING=OFF",
+           "-DSYNCOPATE_WERROR=OFF")
     jobs = str(os.cpu_count() or 1)
     _cmake("--build", folder, "--parallel", jobs, "--target", "syncopate-python", "syncopate-command")
     built = {"syncopate/libsyncopate-python.so": os.path.join(folder, "python", "libsyncopate-python.so"),

@@ -123,6 +123,12 @@ def test_it_has_the_commands_report(installed, place):
     assert "gtopk" in (place / "report.html").read_text(encoding="utf-8")
 
 
+def test_its_command_needs_no_library_that_may_be_missing(installed, place):
+    (command,) = glob.glob(str(place / "clean" / "lib" / "*" / "site-packages" / "syncopate" / "bin" / "syncopate"))
+    with open(command, "rb") as file:
+        assert b"libjansson.so" not in file.read()
+
+
 def test_without_the_command_it_says_how_to_get_it(installed, place):
     output = run([*installed, "-c", "import sys, syncopate.__main__ as main; main.OWN = '/nonexistent'; "
                   "main.main()"], cwd=place, code=1, PATH="/nonexistent")

@@ -35,7 +35,7 @@ class Reference(ProjectTest):
     def test_fields_have_the_comment_behind_them_and_options_their_help(self):
         after = self.converted("struct s {\n    int a; /* of two\n            * lines */\n#define SYN_SETTING SYN_SETTING_FIELD\n"
                                "#include <syncopate/group_options.def>\n#undef SYN_SETTING\n};\n")
-        self.assertIn("    int a; /**< of two lines */\n    uint64_t timeout_ms; /**< how long", after)
+        self.assertIn("    int a; /**< of two lines */\n    uint64_t timeout_ms; /**< wait this long", after)
 
     def test_all_headers_without_a_warning(self):
         done = subprocess.run([sys.executable, TOOL], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)

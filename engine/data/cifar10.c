@@ -48,6 +48,8 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
                                 struct syn_data *data)
 {
     (void)options;
+    static const char *const names[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                        "dog",      "frog",       "horse", "ship", "truck"};
     static const float mean[] = {0.4914F, 0.4822F, 0.4465F};
     static const float deviation[] = {0.2470F, 0.2435F, 0.2616F};
     struct syn_part_store *parts = data->parts;
@@ -56,6 +58,7 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
     data->info.height = SYN_CIFAR_SIDE;
     data->info.width = SYN_CIFAR_SIDE;
     data->info.outputs = SYN_CIFAR_CLASSES;
+    data->info.names = names;
     data->pad = 4;
     syn_data_normalise(data, mean, deviation);
     SYN_TRY(syn_engine_allocate(TRAIN_FILES * SYN_CIFAR_RECORDS, sizeof(int32_t),

@@ -3,6 +3,8 @@
  * from the others. */
 #include "engine/data/corpus.h"
 
+#include <stdlib.h>
+
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
 #include "engine/data/vocabulary.h"
@@ -71,11 +73,24 @@ static enum syn_status number_words(const struct syn_text *text,
     return SYN_OK;
 }
 
+/* Words have their names, so that what a model says can be read. */
+static enum syn_status name_words(const struct syn_vocabulary *vocabulary, struct syn_data *data)
+{
+    struct syn_word *words;
+    SYN_TRY(syn_engine_allocate(data->info.outputs, sizeof *words, &words));
+    for (size_t i = 0; i < data->info.outputs; i++)
+        words[i] = syn_vocabulary_word(vocabulary, i);
+    enum syn_status status = syn_data_keep_names(data, words);
+    free(words);
+    return status;
+}
+
 static enum syn_status fill(const struct syn_text texts[SYN_DATA_PARTS], size_t most,
                             struct syn_vocabulary *vocabulary, struct syn_data *data)
 {
     SYN_TRY(count_words(&texts[SYN_DATA_TRAIN], vocabulary));
     data->info.outputs = syn_vocabulary_settle(vocabulary, most);
+    SYN_TRY(name_words(vocabulary, data));
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
         SYN_TRY(number_words(&texts[i], vocabulary, &data->parts[i], &data->info.count[i]));
     return SYN_OK;

@@ -95,5 +95,6 @@ void syn_data_close(struct syn_data *data)
     }
     for (size_t i = 0; i < data->blob_count; i++)
         syn_blob_close(&data->blobs[i]);
+    free(data->names);
     free(data);
 }

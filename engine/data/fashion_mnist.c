@@ -26,9 +26,13 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
                                 struct syn_data *data)
 {
     (void)options;
+    static const char *const names[] = {"T-shirt/top", "trouser",   "pullover", "dress",
+                                        "coat",        "sandal",    "shirt",    "sneaker",
+                                        "bag",         "ankle boot"};
     static const float mean = 0.2860F;
     static const float deviation = 0.3530F;
     SYN_TRY(syn_idx_open(files, directory, 10, data));
+    data->info.names = names;
     syn_data_normalise(data, &mean, &deviation);
     return SYN_OK;
 }

@@ -1,7 +1,9 @@
 /* What the sets share when they are opened: finding files, labels, normalisation. */
 #include <assert.h>
+#include <string.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/memory.h"
 #include "engine/data/set.h"
 
 enum syn_status syn_data_open_file(const char *set, const char *directory, const char *name,
@@ -22,6 +24,24 @@ enum syn_status syn_data_keep_file(struct syn_data *data, const char *directory,
     SYN_TRY(syn_data_open_file(data->info.name, directory, name, kept));
     data->blob_count++;
     *blob = kept;
+    return SYN_OK;
+}
+
+enum syn_status syn_data_keep_names(struct syn_data *data, const struct syn_word *words)
+{
+    const size_t count = data->info.outputs;
+    size_t bytes = count * sizeof(char *);
+    for (size_t i = 0; i < count; i++)
+        bytes += words[i].length + 1;
+    SYN_TRY(syn_engine_allocate(bytes, 1, &data->names));
+    char *text = (char *)(data->names + count);
+    for (size_t i = 0; i < count; i++) {
+        data->names[i] = text;
+        memcpy(text, words[i].at, words[i].length);
+        text[words[i].length] = '\0';
+        text += words[i].length + 1;
+    }
+    data->info.names = (const char *const *)data->names;
     return SYN_OK;
 }
 

@@ -21,9 +21,11 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
                                 struct syn_data *data)
 {
     (void)options;
+    static const char *const names[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
     static const float mean = 0.1307F;
     static const float deviation = 0.3081F;
     SYN_TRY(syn_idx_open(files, directory, 10, data));
+    data->info.names = names;
     syn_data_normalise(data, &mean, &deviation);
     return SYN_OK;
 }

@@ -10,6 +10,7 @@
 #include <syncopate/engine/data.h>
 
 #include "engine/data/blob.h"
+#include "engine/data/vocabulary.h"
 
 #define SYN_MOST_CHANNELS 16
 #define SYN_MOST_SPANS    5
@@ -40,6 +41,7 @@ struct syn_data {
     struct syn_part_store parts[SYN_DATA_PARTS];
     struct syn_blob blobs[SYN_MOST_BLOBS]; /* what spans point into */
     size_t blob_count;
+    char **names; /* what info.names points to, if the set made them: one block, with the text */
 };
 
 /* Bytes, and floats, of one image. */
@@ -122,6 +124,10 @@ enum syn_status syn_data_open_file(const char *set, const char *directory, const
 /* Open a file of the set that stays in memory until the set is closed. */
 enum syn_status syn_data_keep_file(struct syn_data *data, const char *directory, const char *name,
                                    const struct syn_blob **blob);
+
+/* Name the outputs by copies of these words, which stay until the set is closed.
+ *   words  [info.outputs] */
+enum syn_status syn_data_keep_names(struct syn_data *data, const struct syn_word *words);
 
 /* Set scale and shift from the mean and deviation of pixels in [0, 1], by channel. */
 void syn_data_normalise(struct syn_data *data, const float *mean, const float *deviation);

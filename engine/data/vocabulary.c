@@ -158,6 +158,12 @@ int32_t syn_vocabulary_find(const struct syn_vocabulary *vocabulary, struct syn_
     return slot > 0 && slot <= vocabulary->known ? (int32_t)slot - 1 : SYN_WORD_UNKNOWN;
 }
 
+struct syn_word syn_vocabulary_word(const struct syn_vocabulary *vocabulary, size_t number)
+{
+    assert(number < vocabulary->known);
+    return vocabulary->entries[number].word;
+}
+
 void syn_vocabulary_free(struct syn_vocabulary *vocabulary)
 {
     if (!vocabulary)

@@ -44,6 +44,9 @@ size_t syn_vocabulary_settle(struct syn_vocabulary *vocabulary, size_t most);
 /* The number of a word, SYN_WORD_UNKNOWN if it has none. */
 int32_t syn_vocabulary_find(const struct syn_vocabulary *vocabulary, struct syn_word word);
 
+/* The word of a number; it lies in the text. */
+struct syn_word syn_vocabulary_word(const struct syn_vocabulary *vocabulary, size_t number);
+
 void syn_vocabulary_free(struct syn_vocabulary *vocabulary);
 
 #endif

@@ -61,13 +61,10 @@ enum syn_status syn_model_usual_input(const char *name, struct syn_input *input)
     return SYN_OK;
 }
 
-static void describe(const struct syn_input *input, size_t least, char *text, size_t capacity)
+static void describe(const struct syn_input *input, char *text, size_t capacity)
 {
     if (input->kind == SYN_INPUT_TOKENS)
         snprintf(text, capacity, "words of a text");
-    else if (least > 0)
-        snprintf(text, capacity, "images of %zu channels and at least %zux%zu pixels",
-                 input->channels, least, least);
     else
         snprintf(text, capacity, "images of %zux%zux%zu", input->channels, input->height,
                  input->width);
@@ -75,21 +72,19 @@ static void describe(const struct syn_input *input, size_t least, char *text, si
 
 static bool fits(const struct model_kind *kind, const struct syn_input *input)
 {
-    const struct syn_input *usual = &kind->input;
-    if (input->kind != usual->kind || input->channels != usual->channels)
-        return false;
-    if (kind->least > 0)
-        return input->height >= kind->least && input->width >= kind->least;
-    return input->height == usual->height && input->width == usual->width;
+    bool is_large = input->height >= kind->least && input->width >= kind->least;
+    return input->kind == kind->input.kind && is_large;
 }
 
 static enum syn_status check_fit(const struct model_kind *kind, const struct syn_input *input)
 {
     if (!fits(kind, input)) {
-        char expected[96];
+        char expected[96] = "words of a text";
         char got[96];
-        describe(&kind->input, kind->least, expected, sizeof expected);
-        describe(input, 0, got, sizeof got);
+        if (kind->least > 0)
+            snprintf(expected, sizeof expected, "images of at least %zux%zu pixels", kind->least,
+                     kind->least);
+        describe(input, got, sizeof got);
         return syn_report(SYN_INVALID, "model %s reads %s; the data are %s", kind->name, expected,
                           got);
     }

@@ -8,8 +8,8 @@
 struct model_kind {
     const char *name;
     const char *help;
-    struct syn_input input; /* the usual one; others must be like it but for classes */
-    size_t least;           /* 0, or images may have any height and width from this on */
+    struct syn_input input; /* the usual one; others may have other channels, sizes and classes */
+    size_t least;           /* height and width that images have at least; 0 for words */
     int size;               /* what tells the members of a family apart */
     /* Add layers up to the scores. */
     syn_node (*layers)(struct syn_graph *graph, const struct model_kind *kind,

@@ -34,7 +34,7 @@ static syn_node layers(struct syn_graph *g, const struct model_kind *kind,
 }
 
 static const struct model_kind kinds[] = {
-    {"alexnet", "AlexNet for 224x224 images", IMAGES(3, 224, 1000), 0, 8, layers},
+    {"alexnet", "AlexNet for 224x224 images", IMAGES(3, 224, 1000), 63, 8, layers},
 };
 
 const struct model_family family_alexnet = MODEL_FAMILY(kinds);

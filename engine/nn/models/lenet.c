@@ -16,7 +16,7 @@ static syn_node layers(struct syn_graph *g, const struct model_kind *kind,
 }
 
 static const struct model_kind kinds[] = {
-    {"lenet", "LeNet, 20-50-500, for 28x28 images", IMAGES(1, 28, 10), 0, 500, layers},
+    {"lenet", "LeNet, 20-50-500, for 28x28 images", IMAGES(1, 28, 10), 16, 500, layers},
 };
 
 const struct model_family family_lenet = MODEL_FAMILY(kinds);

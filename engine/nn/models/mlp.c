@@ -11,7 +11,8 @@ static syn_node layers(struct syn_graph *g, const struct model_kind *kind,
 }
 
 static const struct model_kind kinds[] = {
-    {"mlp", "perceptron 784-512-512-10 for 28x28 images", IMAGES(1, 28, 10), 0, 512, layers},
+    {"mlp", "perceptron with two hidden layers of 512, for 28x28 images", IMAGES(1, 28, 10), 1, 512,
+     layers},
 };
 
 const struct model_family family_mlp = MODEL_FAMILY(kinds);

@@ -29,7 +29,7 @@ static syn_node layers(struct syn_graph *g, const struct model_kind *kind,
 }
 
 static const struct model_kind kinds[] = {
-    {"vgg16", "VGG-16 with batch norm for 32x32 images", IMAGES(3, 32, 10), 0, 16, layers},
+    {"vgg16", "VGG-16 with batch norm for 32x32 images", IMAGES(3, 32, 10), 32, 16, layers},
 };
 
 const struct model_family family_vgg16 = MODEL_FAMILY(kinds);

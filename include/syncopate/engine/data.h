@@ -64,6 +64,7 @@ struct syn_data_info {
     size_t width;
     size_t outputs;               /* width of a model's last layer: classes, words known, numbers */
     size_t count[SYN_DATA_PARTS]; /* examples of each part; for tokens, words with a next word */
+    const char *const *names; /* [outputs]: classes by name, or the words; NULL: they have none */
 };
 
 struct syn_data;

@@ -55,8 +55,9 @@ const char *syn_model_help(size_t i);
 enum syn_status syn_model_usual_input(const char *name, struct syn_input *input);
 
 /* Make the graph of a ready model for these data; NULL means its usual input. Image models adapt to
- * the number of classes, language models to the vocabulary; an input that does not fit otherwise is
- * SYN_INVALID with what was expected. Free it with syn_graph_free(). */
+ * the channels, the size and the number of classes, language models to the vocabulary. Images that
+ * are too small, or words for a model of images: SYN_INVALID with what was expected. Free it with
+ * syn_graph_free(). */
 enum syn_status syn_graph_ready(const char *name, const struct syn_input *input,
                                 struct syn_graph **graph);
 

@@ -156,6 +156,7 @@ static void cifar10_opens_from_six_files_of_the_exact_size(void **state)
     assert_int_equal(syn_data_info(data)->count[SYN_DATA_TRAIN], 50000);
     assert_int_equal(syn_data_info(data)->count[SYN_DATA_TEST], 10000);
     assert_int_equal(syn_data_info(data)->channels, 3);
+    assert_string_equal(syn_data_info(data)->names[9], "truck");
     syn_data_close(data);
     scratch_write_hole("c/cifar10/data_batch_3.bin", right - SYN_CIFAR_RECORD);
     expect_one_line(SYN_FORMAT, "cifar10", "c", "data_batch_3.bin: 30726927 bytes");
@@ -171,6 +172,9 @@ static void a_text_opens_from_three_files_and_is_refused_if_it_is_none(void **st
     assert_ok(open_in("text", "t", &data));
     assert_int_equal(syn_data_info(data)->kind, SYN_DATA_TOKENS);
     assert_int_equal(syn_data_info(data)->outputs, 6);
+    static const char *const words[] = {"<unk>", "<eos>", "sat", "the", "cat", "dog"};
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(syn_data_info(data)->names[i], words[i]);
     assert_int_equal(syn_data_info(data)->count[SYN_DATA_VALID], 3);
     syn_data_close(data);
     scratch_write_text("t/ptb.valid.txt", "");

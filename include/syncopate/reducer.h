@@ -121,6 +121,9 @@ struct syn_cost {
     double staleness;   /* asgd: updates that the weights had seen between the worker's pull and the
                          * use of its gradient; the mean over those answers */
     uint64_t staleness_most; /* and the most */
+    double forgotten; /* the sum of what the residual forgot (setting forget): all that was handed
+                       * over = applied + in residuals + under way + forgotten */
+    double forgotten_mass; /* and of its magnitudes */
 };
 
 /* The sum over all workers. Either dense, or sparse with sorted indices. Owned by the reducer,

@@ -21,7 +21,7 @@ STOPPED = 11  # SYN_STOPPED
 
 
 SUMMED = ("bytes_out", "bytes_in", "selected", "taken_back", "select_ms", "encode_ms", "exchange_ms",
-          "wait_ms")  # of a cost: what adds up over steps
+          "wait_ms", "forgotten", "forgotten_mass")  # of a cost: what adds up over steps
 
 
 def cost_as_dict(cost: Cost) -> dict[str, float]:

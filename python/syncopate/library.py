@@ -55,7 +55,8 @@ class Cost(Structure):
     _fields_ = [("bytes_out", c_uint64), ("bytes_in", c_uint64), ("selected", c_uint64),
                 ("taken_back", c_uint64), ("select_ms", c_double), ("encode_ms", c_double),
                 ("exchange_ms", c_double), ("wait_ms", c_double), ("threshold", c_double),
-                ("answers", c_uint64), ("staleness", c_double), ("staleness_most", c_uint64)]
+                ("answers", c_uint64), ("staleness", c_double), ("staleness_most", c_uint64),
+                ("forgotten", c_double), ("forgotten_mass", c_double)]
 
 
 class Merged(Structure):

@@ -109,6 +109,7 @@ static double time_pick(struct bench *bench, const struct syn_reducer_options *o
         .size = bench->size,
         .momentum = (float)options->residual_momentum,
         .scale = 1,
+        .forget = (float)options->forget,
     };
     int64_t began = syn_clock_ns();
     syn_intake_run(&intake, bench->pool, bench->limit, options->density, &bench->picked);

@@ -85,6 +85,8 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .size = bucket->size,
         .momentum = (float)reducer->options.residual_momentum,
         .scale = slot->step.scale,
+        .forget = (float)reducer->options.forget,
+        .forgotten = &slot->forgotten,
         .lags = reducer->may_lag,
         .sent = bucket->lags ? &transfer->in.list : NULL,
     };
@@ -220,6 +222,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     slot->pulls = false;
     slot->select_ns = 0;
     slot->encode_ns = 0;
+    slot->forgotten = (struct syn_forgotten){0};
     slot->before = reducer->newest;
     reducer->newest = (reducer->newest + 1) % (reducer->options.depth + 1);
     reducer->next_bucket = 0;

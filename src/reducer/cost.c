@@ -11,6 +11,8 @@ void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)
     sum->encode_ms += more->encode_ms;
     sum->exchange_ms += more->exchange_ms;
     sum->wait_ms += more->wait_ms;
+    sum->forgotten += more->forgotten;
+    sum->forgotten_mass += more->forgotten_mass;
     sum->threshold = more->threshold;
     uint64_t answers = sum->answers + more->answers;
     if (answers > 0)

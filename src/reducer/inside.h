@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "codec/codec.h"
 #include "exchange/exchange.h"
+#include "reducer/intake.h"
 #include "reducer/options.h"
 #include "reducer/road.h"
 #include "residual/residual.h"
@@ -50,6 +51,7 @@ struct slot {
     struct syn_list merged; /* sparse, several buckets: all of them */
     int64_t select_ns;      /* with what is in encode_ns */
     int64_t encode_ns;
+    struct syn_forgotten forgotten;
 };
 
 struct syn_reducer {

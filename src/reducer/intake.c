@@ -11,6 +11,7 @@
  * the end of one are put together first. */
 #include "reducer/intake.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "exchange/exchange.h"
@@ -26,6 +27,7 @@ struct pass {
     const struct syn_kernels *kernels;
     size_t lanes;
     uint32_t largest[MOST_LANES];
+    struct syn_forgotten forgotten[MOST_LANES];
 };
 
 /* The gradient's entries from `first` on, where they lie or in `room`. */
@@ -49,13 +51,35 @@ static const float *fetch(const struct syn_intake *intake, size_t first, size_t 
     return room;
 }
 
+/* What is left of a block of the residual that forgets a share of itself. It is counted as it was
+ * rounded, in LANES sums that compilers keep in one register each. */
+static void forget_block(const struct syn_intake *intake, const float *unsent, size_t count,
+                         float left[SYN_BLOCK], struct syn_forgotten *forgotten)
+{
+    enum { LANES = 8 };
+    double sum[LANES] = {0};
+    double mass[LANES] = {0};
+    float keep = 1 - intake->forget;
+    for (size_t i = 0; i < count; i++) {
+        left[i] = keep * unsent[i];
+        double gone = (double)unsent[i] - (double)left[i];
+        sum[i % LANES] += gone;
+        mass[i % LANES] += fabs(gone);
+    }
+    for (size_t i = 0; i < LANES; i++) {
+        forgotten->sum += sum[i];
+        forgotten->mass += mass[i];
+    }
+}
+
 /* One block of at most SYN_BLOCK entries from `first` on. Returns its largest magnitude. */
-static uint32_t take_block(const struct pass *pass, size_t lane, size_t first, size_t count)
+static uint32_t take_block(struct pass *pass, size_t lane, size_t first, size_t count)
 {
     const struct syn_intake *intake = pass->intake;
     const struct syn_select_type *select = intake->select_type;
     struct syn_scan scan = {.cutoff = SYN_COLLECT_NOTHING};
     float room[SYN_BLOCK];
+    float left[SYN_BLOCK];
     const float *gradient = fetch(intake, first, count, room);
     if (!select->is_dense)
         scan = select->begin_scan(intake->select, lane);
@@ -66,6 +90,10 @@ static uint32_t take_block(const struct pass *pass, size_t lane, size_t first, s
     struct syn_residual after = syn_residual_from(&intake->after, first);
     if (intake->lags)
         after.unsent = NULL;
+    if (intake->forget > 0) {
+        forget_block(intake, before.unsent, count, left, &pass->forgotten[lane]);
+        before.unsent = left;
+    }
     intake->residual_type->add(pass->kernels, &before, &after, gradient, intake->momentum,
                                intake->scale, count, intake->size >= LARGE, &scan);
     if (!select->is_dense)
@@ -101,6 +129,10 @@ uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, 
     uint32_t largest = 0;
     for (size_t i = 0; i < pass.lanes; i++)
         largest = pass.largest[i] > largest ? pass.largest[i] : largest;
+    for (size_t i = 0; i < pass.lanes && intake->forgotten; i++) {
+        intake->forgotten->sum += pass.forgotten[i].sum;
+        intake->forgotten->mass += pass.forgotten[i].mass;
+    }
     if (intake->select_type->is_dense)
         return largest;
     picked->count = 0;

@@ -7,6 +7,12 @@
 #include "residual/residual.h"
 #include "select/select.h"
 
+/* What residuals forgot in a pass. */
+struct syn_forgotten {
+    double sum;
+    double mass; /* the sum of magnitudes */
+};
+
 /* One bucket's pass. All pointers but the pieces' are to the bucket's first entry. */
 struct syn_intake {
     const struct syn_residual_type *residual_type;
@@ -20,6 +26,8 @@ struct syn_intake {
     size_t size;
     float momentum;
     float scale;
+    float forget;                    /* this share of before.unsent; 0: nothing */
+    struct syn_forgotten *forgotten; /* what that was is added here; NULL if nothing is */
     bool lags; /* before.unsent is updated in place, and the new sums are not written (lag.c) */
     const struct syn_list *sent; /* lagging: what the step before sent; NULL: it is settled */
 };

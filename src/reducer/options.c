@@ -62,6 +62,18 @@ static enum syn_status check_adaptive(const struct syn_reducer_options *options)
     return SYN_OK;
 }
 
+/* A velocity goes on pushing what was forgotten, so that the rest would not be what was handed over
+ * less what was counted. */
+static enum syn_status check_forget(const struct syn_reducer_options *options)
+{
+    const struct syn_residual_type *residual = syn_residual_find(options->residual);
+    if (options->forget == 0 || (residual->has_unsent && !residual->has_velocity))
+        return SYN_OK;
+    return syn_fail(SYN_INVALID, "forget %g needs residual feedback; it is %s", options->forget,
+                    residual->has_velocity ? options->residual
+                                           : "none, as everything is sent exactly");
+}
+
 double syn_reducer_density_most(const struct syn_reducer_options *options)
 {
     if (options->density_max > 0)
@@ -142,6 +154,7 @@ enum syn_status syn_reducer_check(const struct syn_reducer_options *options)
     SYN_TRY(syn_reducer_resolve(&copy));
     bool is_dense = syn_select_find(copy.select)->is_dense;
     SYN_TRY(check_adaptive(&copy));
+    SYN_TRY(check_forget(&copy));
     return is_dense ? check_dense(&copy) : check_sparse(&copy);
 }
 

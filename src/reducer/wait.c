@@ -115,7 +115,9 @@ static size_t selected_of_all(const struct syn_reducer *reducer, const struct sl
 static struct syn_cost add_up(const struct syn_reducer *reducer, const struct slot *slot)
 {
     struct syn_cost cost = {.select_ms = (double)(slot->select_ns - slot->encode_ns) * 1e-6,
-                            .encode_ms = (double)slot->encode_ns * 1e-6};
+                            .encode_ms = (double)slot->encode_ns * 1e-6,
+                            .forgotten = slot->forgotten.sum,
+                            .forgotten_mass = slot->forgotten.mass};
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         const struct transfer *transfer = &slot->transfers[i];
         cost.bytes_out += transfer->work.cost.bytes_out;

@@ -145,6 +145,21 @@ const struct scenario all_scenarios[] = {
     {.name = "gtopk of thresholds",
      .recipe = "gtopk",
      .settings = {FEEDBACK, {"select", "threshold"}, {"threshold", "2"}}},
+    {.name = "ssgd q2 forgetting",
+     .recipe = "ssgd",
+     .settings = {FEEDBACK, {"values", "q2"}, {"forget", "0.05"}}},
+    {.name = "topk forgetting",
+     .recipe = "topk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"forget", "0.05"}, {"bucket_bytes", "900"}}},
+    {.name = "gtopk forgetting",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"forget", "0.3"}}},
+    {.name = "split q2 forgetting",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"values", "q2"}, {"forget", "0.05"}, FEEDBACK, SPLIT}},
+    {.name = "adaptive forgetting all",
+     .recipe = "ssgd",
+     .settings = {{"density", "0.02"}, {"values", "q4"}, {"forget", "1"}, ADAPTIVE}},
     {.name = "strom", .recipe = "strom", .settings = {{"density", "0.02"}}, .scale = 0.01F},
     {.name = "strom fixed",
      .recipe = "strom",
@@ -209,6 +224,15 @@ static size_t count_misplaced(const struct syn_merged *merged)
     return misplaced;
 }
 
+/* Before a step begins. */
+static void expect_forgetting(const struct syn_reducer *reducer, double forget,
+                              struct account *account)
+{
+    const float *residual = syn_reducer_residual(reducer);
+    for (size_t i = 0; i < account->size && residual; i++)
+        account->forgotten[i] += forget * (double)residual[i];
+}
+
 static enum syn_status one_step(const struct scenario *scenario, struct syn_reducer *reducer,
                                 size_t rank, size_t number, float *gradient, float *dense,
                                 struct account *account)
@@ -228,6 +252,7 @@ static enum syn_status one_step(const struct scenario *scenario, struct syn_redu
     account->bytes_out += merged.cost.bytes_out;
     account->bytes_in += merged.cost.bytes_in;
     account->taken_back += merged.cost.taken_back;
+    account->told_forgotten += merged.cost.forgotten;
     account->misplaced += count_misplaced(&merged);
     if (merged.cost.selected > account->most_selected)
         account->most_selected = (size_t)merged.cost.selected;
@@ -256,11 +281,14 @@ void scenario_run(const struct scenario *scenario, struct syn_group *group, stru
         float *dense = calloc(size + 1, sizeof *dense);
         account->handed = calloc(size + 1, sizeof *account->handed);
         account->applied = calloc(size + 1, sizeof *account->applied);
+        account->forgotten = calloc(size + 1, sizeof *account->forgotten);
         account->residual = calloc(size + 1, sizeof *account->residual);
         size_t steps = scenario->steps ? scenario->steps : 50;
-        for (size_t i = 0; i < steps && account->status == SYN_OK; i++)
+        for (size_t i = 0; i < steps && account->status == SYN_OK; i++) {
+            expect_forgetting(reducer, options.forget, account);
             account->status =
                 one_step(scenario, reducer, syn_group_rank(group), i, gradient, dense, account);
+        }
         if (syn_reducer_residual(reducer))
             memcpy(account->residual, syn_reducer_residual(reducer), size * sizeof(float));
         free(gradient);
@@ -277,4 +305,5 @@ void account_free(struct account *account)
     free(account->handed);
     free(account->applied);
     free(account->residual);
+    free(account->forgotten);
 }

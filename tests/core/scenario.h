@@ -26,11 +26,13 @@ struct account {
     enum syn_status status;
     char cause[512];
     size_t size;
-    uint64_t hash;      /* of all sums delivered */
-    double *handed;     /* [size] scale * all gradients of this worker */
-    double *applied;    /* [size] all sums delivered */
-    float *residual;    /* [size] what is left; zeros if nothing is kept */
-    uint64_t bytes_out; /* over all steps, likewise the next two */
+    uint64_t hash;         /* of all sums delivered */
+    double *handed;        /* [size] scale * all gradients of this worker */
+    double *applied;       /* [size] all sums delivered */
+    float *residual;       /* [size] what is left; zeros if nothing is kept */
+    double *forgotten;     /* [size] what the residual forgot, as its share of what it held */
+    double told_forgotten; /* the sum of that, as the reducer tells it */
+    uint64_t bytes_out;    /* over all steps, likewise the next two */
     uint64_t bytes_in;
     uint64_t taken_back;
     size_t most_selected;

@@ -38,7 +38,7 @@ static void free_run(struct run *run, size_t workers)
         account_free(&run->accounts[i]);
 }
 
-/* |handed - applied - residuals| / |handed|, over all workers. */
+/* |handed - applied - residuals - forgotten| / |handed|, over all workers. */
 static double share_lost(const struct run *run, size_t workers)
 {
     double lost = 0;
@@ -48,13 +48,25 @@ static double share_lost(const struct run *run, size_t workers)
         double left = 0;
         for (size_t w = 0; w < workers; w++) {
             handed += run->accounts[w].handed[i];
-            left += (double)run->accounts[w].residual[i];
+            left += (double)run->accounts[w].residual[i] + run->accounts[w].forgotten[i];
         }
         double missing = handed - run->accounts[0].applied[i] - left;
         lost += missing * missing;
         whole += handed * handed;
     }
     return whole > 0 ? sqrt(lost / whole) : sqrt(lost);
+}
+
+/* What a worker says its residual forgot, less what it did, as a share of all it was handed. */
+static double share_untold(const struct account *account)
+{
+    double forgotten = 0;
+    double handed = 0;
+    for (size_t i = 0; i < account->size; i++) {
+        forgotten += account->forgotten[i];
+        handed += fabs(account->handed[i]);
+    }
+    return fabs(account->told_forgotten - forgotten) / (handed > 0 ? handed : 1);
 }
 
 /* What all workers sent and none received. */
@@ -84,6 +96,10 @@ static void nothing_is_lost_and_all_workers_have_the_same_bits(void **state)
             if (!(lost < 1e-5))
                 fail_msg("%s with %zu workers loses %g of the gradients", scenario->name, workers,
                          lost);
+            for (size_t w = 0; w < workers; w++)
+                if (!(share_untold(&run.accounts[w]) < 1e-5))
+                    fail_msg("%s: worker %zu of %zu tells %g as forgotten", scenario->name, w,
+                             workers, run.accounts[w].told_forgotten);
             free_run(&run, workers);
         }
 }

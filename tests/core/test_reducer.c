@@ -307,10 +307,16 @@ static void what_cannot_be_combined_is_refused_with_the_reason(void **state)
     static const struct {
         const char *recipe, *name, *value, *reason;
     } cases[] = {
-        {"ssgd", "exchange", "gtopk", "select all"}, {"ssgd", "values", "sign", "one magnitude"},
-        {"ssgd", "values", "f16", "rounding"},       {"ssgd", "residual", "masked", "momentum"},
-        {"topk", "residual", "none", "lose"},        {"topk", "exchange", "ring", "dense"},
-        {"gtopk", "values", "sign", "sums"},         {"topk", "putback", "owner", "putback owner"},
+        {"ssgd", "exchange", "gtopk", "select all"},
+        {"ssgd", "values", "sign", "one magnitude"},
+        {"ssgd", "values", "f16", "rounding"},
+        {"ssgd", "residual", "masked", "momentum"},
+        {"topk", "residual", "none", "lose"},
+        {"topk", "exchange", "ring", "dense"},
+        {"gtopk", "values", "sign", "sums"},
+        {"topk", "putback", "owner", "putback owner"},
+        {"ssgd", "forget", "0.1", "residual feedback"},
+        {"topk", "forget", "0.1", "residual feedback"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct syn_reducer_options options;

@@ -2,6 +2,7 @@
  * the order of examples one of seed and epoch, so that the place in the data is all the state that
  * random numbers have. Everything else is the worker's own, and arrays of the model. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,17 @@ enum syn_status syn_checkpoint_pack(const struct syn_checkpoints *checkpoints,
     return syn_worker_save(replica->update.worker, archive);
 }
 
+/* Version 0.2.0 wrote no forgetting: it ends where that begins. */
+static enum syn_status copy_sums(const struct syn_archive *archive, struct all_sums *sums)
+{
+    struct syn_section section = {0};
+    size_t without = offsetof(struct all_sums, unreported.forgotten);
+    SYN_TRY(syn_archive_find(archive, "train/meters", &section));
+    *sums = (struct all_sums){0};
+    return syn_archive_copy(archive, "train/meters", sums,
+                            section.count == without ? without : sizeof *sums);
+}
+
 static enum syn_status copy_floats(const struct syn_archive *archive, const char *name,
                                    float *values, size_t count)
 {
@@ -154,7 +166,7 @@ static enum syn_status unpack_sums(struct syn_checkpoints *checkpoints,
     struct syn_metrics *metrics = checkpoints->metrics;
     struct syn_evaluation *evaluation = checkpoints->evaluation;
     SYN_TRY(syn_checkpoint_head(archive, "checkpoint", &head));
-    SYN_TRY(syn_archive_copy(archive, "train/meters", sums, sizeof *sums));
+    SYN_TRY(copy_sums(archive, sums));
     metrics->now.sums = sums->now;
     metrics->last = sums->last;
     metrics->total = sums->total;
@@ -229,7 +241,7 @@ enum syn_status syn_checkpoint_unpack_regrouped(struct syn_checkpoints *checkpoi
     struct syn_sums *now = &checkpoints->metrics->now.sums;
     SYN_TRY(unpack_sums(checkpoints, archives[0], &sums));
     for (size_t w = 1; w < count; w++) {
-        SYN_TRY(syn_archive_copy(archives[w], "train/meters", &sums, sizeof sums));
+        SYN_TRY(copy_sums(archives[w], &sums));
         syn_sums_join(now, &sums.now);
     }
     if (replica->rank > 0)

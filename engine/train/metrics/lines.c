@@ -51,6 +51,10 @@ static void put_cost(const struct syn_metrics *metrics, struct syn_json *json)
         return;
     syn_json_real(json, "threshold", cost->threshold);
     syn_json_real(json, "residual_norm", syn_gradient_norm(residual, replica->params));
+    if (replica->options.worker.reducer.forget > 0) {
+        syn_json_real(json, "forgotten", cost->forgotten);
+        syn_json_real(json, "forgotten_mass", cost->forgotten_mass);
+    }
 }
 
 void syn_metrics_log(struct syn_metrics *metrics)

@@ -69,6 +69,8 @@ struct syn_cost syn_metrics_unreported(const struct syn_metrics *metrics)
         .encode_ms = total.encode_ms - before->encode_ms + saved->encode_ms,
         .exchange_ms = total.exchange_ms - before->exchange_ms + saved->exchange_ms,
         .wait_ms = total.wait_ms - before->wait_ms + saved->wait_ms,
+        .forgotten = total.forgotten - before->forgotten + saved->forgotten,
+        .forgotten_mass = total.forgotten_mass - before->forgotten_mass + saved->forgotten_mass,
         .threshold = total.threshold,
         .answers = answers,
         .staleness = answers > 0 ? stale / (double)answers : 0,

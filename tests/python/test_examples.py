@@ -57,6 +57,18 @@ def test_mnist_under_mpirun_with_delayed_weights(data):
     assert summary_of(output)["steps"] == 6
 
 
+@pytest.mark.parametrize("flags", [("--algo", "outer", "--every", "2"),
+                                   ("--algo", "ddp", "--accumulate", "2", "--level", "words")])
+def test_a_gpt_trains_on_any_text(flags, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("the cat sat on the mat .\n" * 40, encoding="utf-8")
+    output = run([sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port",
+                  str(free_port()), os.path.join(EXAMPLES, "torch_gpt.py"), "--steps", "5", "--batch", "2", "--text",
+                  str(text), "--length", "16", "--width", "16", "--layers", "1", "--dtype", "float32", *flags])
+    summary = summary_of(output)
+    assert summary["steps"] == 5 and 0 < summary["valid_loss"] < 10 and summary["bytes_out_per_step"] > 0
+
+
 def test_every_method_is_told_a_density_that_it_takes(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     import torch_run

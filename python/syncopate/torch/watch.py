@@ -24,7 +24,7 @@ def _scaler_types() -> tuple[type, ...]:
     return tuple({place.GradScaler for place in places if hasattr(place, "GradScaler")})
 
 
-def check_scalers() -> None:
+def check_scalers(caller: str = "attach") -> None:
     """OptionError if a GradScaler is at work, of which nobody has told us."""
     for scaler in _living(*_scaler_types()):
         if scaler.is_enabled() and getattr(scaler, "_scale", None) is not None \

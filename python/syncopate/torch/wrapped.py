@@ -42,3 +42,34 @@ def check_module(model: Any) -> None:
                           "Optimizer(model, ...) instead of Optimizer(model.parameters(), ...)")
     if _is_sharded(model) or any(hasattr(each, "placements") for each in model.parameters()):
         raise OptionError(f"Optimizer() wants a whole model: {SHARDED}")
+
+
+def plain_module(model: Any) -> torch.nn.Module:
+    """The module whose weights Outer exchanges: the model itself, or what torch.compile() was given. OptionError
+    if its weights are not whole, or its gradients are exchanged already."""
+    model = getattr(model, "_orig_mod", model)
+    if isinstance(model, DistributedDataParallel):
+        raise OptionError("the model is wrapped in DistributedDataParallel, which exchanges every gradient, so that "
+                          "nothing is left for Outer; give its .module, and train without the wrapper")
+    if not isinstance(model, torch.nn.Module):
+        raise OptionError(f"Outer() wants the model itself, not a {type(model).__name__}")
+    for name, parameter in model.named_parameters():
+        if hasattr(parameter, "to_local") and parameter.to_local().numel() != parameter.numel():
+            raise OptionError(f'Outer() wants whole weights, and "{name}" is sharded: no two workers hold the same '
+                              "part. Shard with FSDP2 over one worker's own devices only, or not at all")
+    if any(each.__name__ == "FullyShardedDataParallel" for each in type(model).__mro__):
+        raise OptionError(f"Outer() wants whole weights: {SHARDED}")
+    return model
+
+
+def plain_optimizer(optimizer: Any) -> torch.optim.Optimizer:
+    """The optimizer whose steps count; Accelerate and others put it into one of their own."""
+    inner = getattr(optimizer, "optimizer", None)
+    if isinstance(inner, torch.optim.Optimizer):
+        optimizer = inner
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise OptionError(f"Outer() wants an optimizer of PyTorch's, not a {type(optimizer).__name__}")
+    if any(each.__name__ == "ZeroRedundancyOptimizer" for each in type(optimizer).__mro__):
+        raise OptionError("ZeroRedundancyOptimizer gives every worker a part of the weights to train, so that they "
+                          "cannot train by themselves; give Outer the optimizer that it would use")
+    return optimizer

@@ -1,0 +1,72 @@
+"""How examples/torch_gpt.py exchanges what it learns: all of Syncopate that is in it.
+
+    ddp       PyTorch's own all-reduce of gradients, to compare with
+    outer     local steps of AdamW, then one exchange of what they changed (syncopate.torch.Outer)
+    others    a method of syncopate.torch.attach()
+"""
+import contextlib
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+import syncopate.torch
+import torch_run
+
+
+def add_flags(parser):
+    """The flags that choose a method."""
+    parser.add_argument("--algo", default="outer", choices=["ddp", "outer", *torch_run.GRADIENT_METHODS])
+    parser.add_argument("--every", type=int, default=30, help="outer: steps between two exchanges")
+    parser.add_argument("--density", type=float, help="share of the entries sent")
+    parser.add_argument("--delayed", action="store_true", help="outer: exchange during the next steps")
+
+
+class Method:
+    """A model, its optimizer, and the way they are exchanged.
+
+    groups  the parameters as AdamW takes them
+    """
+
+    def __init__(self, model, groups, flags):
+        self.algo = flags.algo
+        self.source = None
+        self.model = model if flags.algo == "outer" else DistributedDataParallel(model)
+        self.optimizer = torch.optim.AdamW(groups, flags.lr)
+        density = {} if flags.density is None else {"density": flags.density}
+        if flags.algo == "outer":
+            self.source = syncopate.torch.Outer(model, self.optimizer, every=flags.every,
+                                                delayed=flags.delayed, **density)
+        elif flags.algo != "ddp":
+            self.source = syncopate.torch.attach(self.model, flags.algo, **density)
+        self.parameters = sum(each.numel() for each in model.parameters())
+
+    def passing(self, is_last):
+        """While it is entered, a backward pass: gradients that only add up are not exchanged."""
+        wait = not is_last and self.algo != "outer"
+        return self.model.no_sync() if wait else contextlib.nullcontext()
+
+    def evaluating(self):
+        """While it is entered, the model has the weights to judge."""
+        if self.algo != "outer":
+            return contextlib.nullcontext()
+        self.source.exchange()  # what the last steps have learned
+        return self.source.settle()
+
+    def metrics(self, flags):
+        """The files of the run, if wanted."""
+        if not flags.out or not self.source:
+            return None
+        return syncopate.torch.Metrics(flags.out, self.source, steps_per_epoch=flags.steps, unit="words",
+                                       model="gpt", data=flags.text or "brown", batch=flags.batch)
+
+    def cost(self, steps):
+        """Bytes that this worker sends per step; DDP's are those of a ring."""
+        if self.source:
+            return {"bytes_out_per_step": self.source.totals["bytes_out"] / steps}
+        workers = torch.distributed.get_world_size()
+        return {"bytes_out_per_step": 8 * self.parameters * (workers - 1) / workers}
+
+    def close(self):
+        """End."""
+        if self.source:
+            self.source.close()

@@ -1,0 +1,59 @@
+"""A model's weights as one array of float32 in host memory, and back.
+
+Weights on a device travel in one copy each way: they are joined there, in float32, and the copy goes to or comes
+from pinned memory. Written for CUDA and tested with a device that is none (tests/python/test_flat.py): no GPU has
+run it.
+"""
+from __future__ import annotations
+
+import torch
+
+
+def is_in_host_memory(tensor: torch.Tensor) -> bool:
+    """Whether the library can reach it."""
+    return tensor.device.type == "cpu"
+
+
+def _local(parameter: torch.Tensor) -> torch.Tensor:
+    """The weights themselves, for what is kept as the local part of a DTensor."""
+    whole = parameter.detach()
+    return whole.to_local() if hasattr(whole, "to_local") else whole
+
+
+class Flat:
+    """The weights of these parameters, one after the other."""
+
+    def __init__(self, parameters: list[torch.Tensor]):
+        self._parameters = parameters
+        self._counts = [_local(each).numel() for each in parameters]
+        self._is_near = all(is_in_host_memory(_local(each)) for each in parameters)
+        self._stage = None if self._is_near else self._pinned(sum(self._counts))
+
+    @staticmethod
+    def _pinned(count: int) -> torch.Tensor:
+        return torch.empty(count, pin_memory=torch.cuda.is_available())
+
+    @torch.no_grad()
+    def read(self, into: torch.Tensor) -> None:
+        """Copy all weights into an array."""
+        if self._is_near:
+            for part, parameter in zip(into.split(self._counts), self._parameters):
+                part.copy_(_local(parameter).reshape(-1))
+            return
+        joined = torch.cat([_local(each).reshape(-1).float() for each in self._parameters])
+        self._stage.copy_(joined)  # waits for the device: the library reads it next
+        into.copy_(self._stage)
+
+    @torch.no_grad()
+    def write(self, source: torch.Tensor) -> None:
+        """Copy an array into all weights."""
+        if self._is_near:
+            self._hand_out(source)
+            return
+        self._stage.copy_(source)
+        self._hand_out(self._stage.to(_local(self._parameters[0]).device))
+
+    def _hand_out(self, flat: torch.Tensor) -> None:
+        for part, parameter in zip(flat.split(self._counts), self._parameters):
+            weights = _local(parameter)
+            weights.copy_(part.view(weights.shape))

@@ -1,0 +1,343 @@
+"""Local steps with an outer update: every worker trains by itself, and now and then what they have learned is
+exchanged (DiLoCo; with part of the entries in few bits, SparseLoCo).
+
+The optimizer is any of PyTorch's. After `every` steps of it, the difference between the weights that all workers
+began with and this worker's own goes to the library, as a gradient would; the mean of what all have sent is
+applied to the common weights by SGD with Nesterov momentum, and all go on from there. What was not sent waits in
+the residual. Autograd, DistributedDataParallel and the loss are not touched.
+"""
+from __future__ import annotations
+
+import numbers
+import operator
+from ctypes import byref
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ..core import SUMMED, Reducer, cost_as_dict
+from ..errors import ClosedError, OptionError, PeerError
+from ..library import C
+from ..options import ReducerOptions
+from . import agree, launch, owners, state, watch, wrapped
+from .common import Common
+from .flat import Flat
+from .model import floats_at, layout_of, norm, trained_parameters
+from .steps import Steps
+
+ALIKE = ("steps", "the number of zero_grad calls", "the learning rate()")
+ADVICE = ("if a loop leaves out a step on some workers only, let it call outer.skip() there; a GradScaler is "
+          "given to Outer(..., scaler=scaler)")
+
+
+class Settled:
+    """While it is entered, the model holds the common weights; afterwards this worker's own again."""
+
+    def __init__(self, outer: "Outer"):
+        self._outer = outer
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_error: object) -> None:
+        self._outer.resume()
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        found = operator.index(value)
+    except TypeError:
+        found = 0
+    if found < 1 or isinstance(value, bool):
+        raise OptionError(f"{name}: {value!r} is not valid; expected a whole number of steps, 1 or more")
+    return found
+
+
+def _real(name: str, value: Any, least: float, most: float, expected: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not least <= value <= most:
+        raise OptionError(f"{name}: {value!r} is not valid; expected {expected}")
+    return float(value)
+
+
+def _reducer_options(density: float, values: str, forget: float, more: dict[str, Any]) -> ReducerOptions:
+    """How what was learned travels: everything on a ring, or the largest entries by way of their owners."""
+    if density == 1:
+        options = ReducerOptions("ssgd")
+        chosen: dict[str, Any] = {"values": "f32" if values == "q2" else values}
+    else:
+        options = ReducerOptions("topk")
+        chosen = {"exchange": "split", "residual": "feedback", "values": values, "density": density,
+                  "density_max": density}
+        if forget:
+            chosen["forget"] = forget
+    options.set_all({**chosen, **more})
+    options.check()
+    return options
+
+
+class Outer:
+    """Exchanges what `every` steps of the optimizer have changed. Collective: every process makes one. As with
+    DistributedDataParallel, all begin with the first worker's weights.
+
+    model           a module, not wrapped in DistributedDataParallel over all workers
+    optimizer       any optimizer of PyTorch's for its parameters
+    every           steps of it between two exchanges
+    density         share of the entries that is sent; 1 sends everything
+    values          how their values travel: q2, q4, q8, f16 or f32
+    forget          share of what waits that is forgotten with each exchange
+    outer_lr, outer_momentum
+                    of the step that applies the mean of what was sent
+    delayed         exchange during the next steps: what was learned arrives one exchange late
+    scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: steps that it skips count
+    transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
+    timeout_ms      how long to wait for a silent worker before an exchange fails and names it
+    options         any other setting of the reducer, by name
+    """
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, every: int = 30, *,
+                 density: float = 1 / 64, values: str = "q2", forget: float = 0.0, outer_lr: float = 1.0,
+                 outer_momentum: float = 0.0, delayed: bool = False, scaler: Any = None,
+                 transport: str = "auto", timeout_ms: int | None = None, **options: Any):
+        self._model = wrapped.plain_module(model)
+        self._optimizer = wrapped.plain_optimizer(optimizer)
+        self.every = _whole("every", every)
+        density = _real("density", density, 1e-9, 1, "a number above 0, at most 1")
+        forget = _real("forget", forget, 0, 1, "a number from 0 to 1")
+        self.outer_lr = _real("outer_lr", outer_lr, 1e-12, 1e6, "a number above 0")
+        self.outer_momentum = _real("outer_momentum", outer_momentum, 0, 0.9999, "a number from 0, below 1")
+        chosen = _reducer_options(density, values, forget, options)
+        names = trained_parameters(self._model)
+        self._check_optimizer(names)
+        owners.check_free(names)
+        if scaler is None:
+            watch.check_scalers("Outer")
+        self._names, self._parameters = list(names), list(names.values())
+        self._flat = Flat(self._parameters)
+        self.layout = layout_of(names)
+        self.density = density
+        self.delayed = bool(delayed)
+        self.options = {"algo": "outer", "every": self.every, "outer_lr": self.outer_lr,
+                        "outer_momentum": self.outer_momentum, "delayed": self.delayed, **chosen.as_dict()}
+        self._channel = dist.new_group(backend="gloo")  # for a few numbers; the default group may be the GPUs'
+        self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
+        self._check_settings()
+        self.reducer = Reducer(self.group, self.layout, chosen)
+        self._begin_together()
+        self.steps = 0            # of the optimizer, with those that were skipped
+        self.exchanges = 0
+        self._skipped = 0
+        self._since = 0           # steps since the last exchange
+        self.totals = dict.fromkeys(SUMMED, 0.0)
+        self._own: torch.Tensor | None = None
+        self._told = Steps(self._optimizer, scaler, self._after_step, self._after_skip)
+        owners.claim(names, self)
+
+    # The beginning.
+
+    def _check_optimizer(self, names: dict[str, torch.nn.Parameter]) -> None:
+        known = set(map(id, self._model.parameters()))
+        for group in self._optimizer.param_groups:
+            if any(id(each) not in known for each in group["params"]):
+                raise OptionError("the optimizer trains a parameter that is not the model's, which nobody would "
+                                  "exchange; give Outer the module that holds all of them")
+        trained = {id(each) for group in self._optimizer.param_groups for each in group["params"]}
+        if not any(id(each) in trained for each in names.values()):
+            raise OptionError("the optimizer has none of the model's parameters")
+
+    def _check_settings(self) -> None:
+        everyone = self.gather([self.every, agree.bits(self.outer_lr), agree.bits(self.outer_momentum),
+                                int(self.delayed)])
+        try:
+            agree.check_alike(everyone, ("every", "outer_lr()", "outer_momentum()", "delayed"),
+                              "all make the same Outer")
+        except OptionError:
+            self.group.close()
+            raise
+
+    def _begin_together(self) -> None:
+        weights = torch.empty(self.layout.size)
+        self._flat.read(weights)
+        dist.broadcast(weights, 0, group=self._channel)
+        self._flat.write(weights)
+        self._common = Common(weights, self.outer_lr, self.outer_momentum, self.delayed)
+        self._is_under_way = False
+
+    # The way of a step.
+
+    def _after_step(self) -> None:
+        self._check_open()
+        if self._own is not None:
+            raise OptionError("the model holds the common weights; call resume() before the next step, or use: "
+                              "with outer.settle(): ...")
+        self.steps += 1
+        self._since += 1
+        if self._since >= self.every:
+            self.exchange()
+
+    def _after_skip(self) -> None:
+        self._skipped += 1
+        self._after_step()
+
+    def skip(self) -> None:
+        """Instead of optimizer.step(), where this worker leaves a step out: it counts, so that all workers
+        exchange after the same number of batches."""
+        self._after_skip()
+
+    @torch.no_grad()
+    def exchange(self) -> None:
+        """Exchange what was learned since the last time, now. Collective: every worker calls it after the same
+        step. It happens by itself after `every` steps; call it at the end of training, for the last ones."""
+        self._check_open()
+        self._look_around()
+        self._flat.read(self._common.now)
+        self._land()
+        self._common.learn()
+        self._try(self.reducer.begin, self._common.learned.data_ptr(), self.density)
+        self._is_under_way = True
+        self._since = 0
+        if not self.delayed:
+            self._land()
+        self._flat.write(self._common.now)
+
+    def _land(self) -> None:
+        """Wait for what is under way, if anything is, and take it into the weights."""
+        if not self._is_under_way:
+            return
+        self._is_under_way = False
+        merged = self._try(self.reducer.wait)
+        mean = self._common.mean.zero_()
+        C.syn_merged_to_dense(byref(merged), mean.data_ptr(), self.layout.size)
+        mean /= self.group.workers
+        self._common.land()
+        self.exchanges += 1
+        for name in SUMMED:
+            self.totals[name] += getattr(merged.cost, name)
+
+    def _try(self, call: Any, *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except PeerError as error:
+            raise self.group.explain(error) from None
+
+    def _look_around(self) -> None:
+        """OptionError, on all workers in the same call, if one of them is elsewhere or its model has changed."""
+        trouble = self._find_trouble()
+        rate = float(self._optimizer.param_groups[0]["lr"])
+        everyone = self.gather([int(trouble is not None), self.steps, self._told.zeroed, agree.bits(rate)])
+        agree.check_untroubled(everyone, trouble)
+        agree.check_alike([each[1:] for each in everyone], ALIKE, ADVICE)
+
+    def _find_trouble(self) -> OptionError | None:
+        found = {name: each for name, each in self._model.named_parameters() if each.requires_grad}
+        for name, parameter in zip(self._names, self._parameters):
+            if found.get(name) is not parameter:
+                return OptionError(f'parameter "{name}" was frozen, removed or replaced since Outer was made; '
+                                   "close() it and make another one")
+        if len(found) != len(self._names):
+            new = next(name for name in found if name not in self._names)
+            return OptionError(f'parameter "{new}" was added or unfrozen since Outer was made; close() it and '
+                               "make another one")
+        return None
+
+    # Evaluation.
+
+    @torch.no_grad()
+    def settle(self) -> Settled:
+        """Wait for what is under way and put the common weights into the model: those after the last exchange,
+        the same on every worker. Collective if delayed.
+
+            with outer.settle():
+                evaluate(model)          # and then training goes on as if nothing had happened
+
+            outer.exchange()             # at the end: the last steps, too
+            outer.settle()
+        """
+        self._check_open()
+        self._flat.read(self._common.now)
+        self._land()
+        self._own = self._common.now.clone() if self._own is None else self._own
+        self._flat.write(self._common.weights)
+        return Settled(self)
+
+    def resume(self) -> None:
+        """Put this worker's own weights back after settle()."""
+        if self._own is not None:
+            self._flat.write(self._own)
+        self._own = None
+
+    # Insight and state.
+
+    def _check_open(self) -> None:
+        if self.reducer.is_closed:
+            raise ClosedError("this Outer is closed and exchanges nothing; make another one")
+
+    def stats(self) -> dict[str, float]:
+        """What exchanges cost this worker: the last one's figures, and means over all steps of the optimizer.
+        Times are in milliseconds, bytes are payload."""
+        self._check_open()
+        steps = max(self.steps, 1)
+        last = cost_as_dict(self.reducer.merged.cost)
+        found: dict[str, float] = {"steps": self.steps, "skipped": self._skipped, "exchanges": self.exchanges,
+                                   "workers": self.group.workers, "parameters": self.layout.size,
+                                   "density": last["selected"] / self.layout.size}
+        found.update(last)
+        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
+        found["learned_norm"] = norm(self._common.learned) if self.exchanges else 0.0
+        residual = self.residual()
+        found["residual_norm"] = 0.0 if residual is None else norm(residual)
+        return found
+
+    def residual(self) -> torch.Tensor | None:
+        """What this worker has not sent yet, in the layout's order; None if nothing is kept. A view, valid until
+        the next exchange or close()."""
+        self._check_open()
+        address = self.reducer.residual()
+        return floats_at(address, self.layout.size) if address else None
+
+    @torch.no_grad()
+    def state_dict(self) -> dict[str, Any]:
+        """This worker's state: the common weights, its own, what it has not sent, how far it has come. Each
+        worker has its own, and so has its optimizer. Collective if delayed: what is under way arrives first."""
+        self._check_open()
+        self.resume()
+        self._flat.read(self._common.now)
+        self._land()
+        self._flat.write(self._common.now)
+        packed = state.pack("outer", self.group, self.layout, self.steps, {"reducer": bytes(self.reducer.save())})
+        return {**packed, "common": self._common.weights.clone(), "own": self._common.now.clone(),
+                "velocity": None if self._common.velocity is None else self._common.velocity.clone(),
+                "since": self._since, "exchanges": self.exchanges, "skipped": self._skipped}
+
+    @torch.no_grad()
+    def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Take on this worker's own state, with its weights; or, from a list of all workers' in the order of
+        their ranks, that of a run with another number of them: all then begin at the common weights."""
+        self._check_open()
+        states = state.unpack("outer", saved, self.group, self.layout)
+        first = saved[0] if isinstance(saved, list) else saved
+        self._land()
+        if isinstance(saved, list):
+            self.reducer.load_regrouped([each["reducer"] for each in states])
+        else:
+            self.reducer.load(states[0]["reducer"])
+        self._common.begin_at(first["common"], first["velocity"])
+        self._own = None
+        self._flat.write(first["common" if isinstance(saved, list) else "own"])
+        self.steps, self.exchanges, self._skipped = first["steps"], first["exchanges"], first["skipped"]
+        self._since = 0 if isinstance(saved, list) else first["since"]
+
+    def gather(self, values: list[int]) -> list[list[int]]:
+        """Send all workers as many numbers as they send, and receive theirs."""
+        mine = torch.tensor(values)
+        everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size(self._channel))]
+        dist.all_gather(everyone, mine, group=self._channel)
+        return [each.tolist() for each in everyone]
+
+    def close(self) -> None:
+        """End: the optimizer is left alone from now on, and what waits in the residual is gone. The model keeps
+        its weights. Harmless when done twice."""
+        owners.release(self)
+        self._told.remove()
+        self.reducer.close()
+        self.group.close()

@@ -1,0 +1,81 @@
+"""Being told of an optimizer's steps, and of those that it did not make.
+
+PyTorch 2.x has hooks of its own for that; in 1.13 step() is wrapped. A GradScaler that finds infinity does not
+call step() at all: who waits for as many steps as others must count that one, too.
+"""
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any, Callable
+
+import torch
+
+
+class _Wrapped:
+    """A method of one object that tells somebody each time it has ended."""
+
+    def __init__(self, owner: Any, name: str, after: Callable[[], None]):
+        self._owner, self._name = owner, name
+        self._before = owner.__dict__.get(name)
+        self._after: Callable[[], None] | None = after
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def told(_self: Any, *arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            if self._after is not None:
+                self._after()
+            return result
+        self._told = types.MethodType(told, owner)  # schedulers want a method, to wrap it themselves
+        setattr(owner, name, self._told)
+
+    def remove(self) -> None:
+        """Nobody is told any more; and the method is what it was, unless it was wrapped again since."""
+        self._after = None
+        if self._owner.__dict__.get(self._name) is not self._told:
+            return
+        if self._before is None:
+            delattr(self._owner, self._name)
+        else:
+            setattr(self._owner, self._name, self._before)
+
+
+class Steps:
+    """Calls after_step() when the optimizer has made a step, and after_skip() when the scaler has skipped one.
+
+    zeroed  calls of zero_grad() so far: a loop that skips a step has still begun it
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, scaler: Any, after_step: Callable[[], None],
+                 after_skip: Callable[[], None]):
+        self.zeroed = 0
+        self._made = 0
+        self._seen = 0
+        self._after_step, self._after_skip = after_step, after_skip
+        if hasattr(optimizer, "register_step_post_hook"):
+            self._hooks: list[Any] = [optimizer.register_step_post_hook(lambda *_: self._made_one())]
+        else:
+            self._hooks = [_Wrapped(optimizer, "step", self._made_one)]
+        self._hooks.append(_Wrapped(optimizer, "zero_grad", self._zeroed_one))
+        if scaler is not None:
+            self._hooks.append(_Wrapped(scaler, "update", self._updated))
+
+    def _made_one(self) -> None:
+        self._made += 1
+        self._after_step()
+
+    def _zeroed_one(self) -> None:
+        self.zeroed += 1
+
+    def _updated(self) -> None:
+        """The scaler has ended a step: it was made, or it was skipped."""
+        if self._made == self._seen:
+            self._after_skip()
+        self._seen = self._made
+
+    def remove(self) -> None:
+        """Nobody is told any more."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []

@@ -90,6 +90,7 @@ void syn_data_close(struct syn_data *data)
         return;
     for (size_t i = 0; i < SYN_DATA_PARTS; i++) {
         free(data->parts[i].labels);
+        free(data->parts[i].places);
         free(data->parts[i].targets);
         free(data->parts[i].tokens);
     }

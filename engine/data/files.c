@@ -65,3 +65,15 @@ enum syn_status syn_labels_read(const char *name, const uint8_t *bytes, size_t s
     }
     return SYN_OK;
 }
+
+const uint8_t *syn_data_find_pixels(const struct syn_part_store *part, size_t example)
+{
+    size_t place = part->places ? part->places[example] : example;
+    size_t i = 0;
+    while (place >= part->spans[i].count) {
+        place -= part->spans[i].count;
+        i++;
+        assert(i < part->span_count);
+    }
+    return part->spans[i].pixels + place * part->spans[i].stride;
+}

@@ -22,10 +22,10 @@ static uint64_t add_part(uint64_t hash, const struct syn_data *data, enum syn_da
 {
     const struct syn_part_store *store = &data->parts[part];
     size_t count = data->info.count[part];
-    size_t pixels = syn_data_pixels(&data->info);
+    size_t bytes = syn_data_image_bytes(data);
     for (size_t s = 0; s < store->span_count; s++)
         for (size_t i = 0; i < store->spans[s].count; i++)
-            hash = add(hash, store->spans[s].pixels + i * store->spans[s].stride, pixels);
+            hash = add(hash, store->spans[s].pixels + i * store->spans[s].stride, bytes);
     if (store->labels)
         hash = add(hash, store->labels, count * sizeof *store->labels);
     if (store->targets)

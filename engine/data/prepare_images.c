@@ -1,7 +1,6 @@
 /* Batches of images. The order of an epoch and what happens to each example are drawn from
  * streams of random numbers that (seed, epoch) and (seed, epoch, example) name, so that any
  * batch can be made at any time, by any number of workers, and comes out the same. */
-#include <assert.h>
 #include <string.h>
 
 #include <syncopate/random.h>
@@ -23,9 +22,23 @@ static void to_floats(const uint8_t *bytes, size_t count, float scale, float shi
         floats[i] = (float)bytes[i] * scale + shift;
 }
 
+/* Pixels that are floats already; they need not be aligned. */
+static void scale_floats(const uint8_t *bytes, size_t count, float scale, float shift,
+                         float *floats)
+{
+    memcpy(floats, bytes, count * sizeof *floats);
+    for (size_t i = 0; i < count; i++)
+        floats[i] = floats[i] * scale + shift;
+}
+
 static void whole(const struct syn_data *data, const uint8_t *pixels, float *input)
 {
     const size_t plane = data->info.height * data->info.width;
+    for (size_t c = 0; data->is_float && c < data->info.channels; c++)
+        scale_floats(pixels + c * plane * sizeof(float), plane, data->scale[c], data->shift[c],
+                     input + c * plane);
+    if (data->is_float)
+        return;
     for (size_t c = 0; c < data->info.channels; c++)
         to_floats(pixels + c * plane, plane, data->scale[c], data->shift[c], input + c * plane);
 }
@@ -71,17 +84,6 @@ static void crop(const struct syn_preparer *preparer, const uint8_t *pixels,
     }
 }
 
-static const uint8_t *find_pixels(const struct syn_part_store *part, size_t example)
-{
-    size_t i = 0;
-    while (example >= part->spans[i].count) {
-        example -= part->spans[i].count;
-        i++;
-        assert(i < part->span_count);
-    }
-    return part->spans[i].pixels + example * part->spans[i].stride;
-}
-
 static void make_order(struct syn_preparer *preparer, uint64_t epoch)
 {
     if (!preparer->order || (preparer->has_order && preparer->epoch == epoch))
@@ -98,7 +100,7 @@ static void fill_example(const struct syn_preparer *preparer, uint64_t epoch, si
 {
     const struct syn_data *data = preparer->data;
     const struct syn_part_store *part = &data->parts[preparer->options.part];
-    const uint8_t *pixels = find_pixels(part, example);
+    const uint8_t *pixels = syn_data_find_pixels(part, example);
     float *input = buffer->input + i * syn_data_pixels(&data->info);
     if (preparer->options.augment && data->pad > 0) {
         struct syn_random random;

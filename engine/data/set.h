@@ -27,14 +27,16 @@ struct syn_span {
 struct syn_part_store {
     struct syn_span spans[SYN_MOST_SPANS];
     size_t span_count;
-    int32_t *labels; /* [count], each in [0, outputs); owned */
-    float *targets;  /* [count][outputs]; owned */
-    int32_t *tokens; /* [count + 1], each in [0, outputs); owned */
+    int32_t *labels;  /* [count], each in [0, outputs); owned */
+    uint32_t *places; /* [count]: where in the spans each example lies; NULL: in order; owned */
+    float *targets;   /* [count][outputs]; owned */
+    int32_t *tokens;  /* [count + 1], each in [0, outputs); owned */
 };
 
 struct syn_data {
     struct syn_data_info info;
-    /* A float is byte * scale + shift, by channel. */
+    bool is_float; /* spans hold floats, little-endian and not aligned, in place of bytes */
+    /* A float is byte (or float) * scale + shift, by channel. */
     float scale[SYN_MOST_CHANNELS];
     float shift[SYN_MOST_CHANNELS];
     size_t pad; /* of the usual random crop, which comes with a random flip; 0: neither is usual */
@@ -48,6 +50,12 @@ struct syn_data {
 static inline size_t syn_data_pixels(const struct syn_data_info *info)
 {
     return info->channels * info->height * info->width;
+}
+
+/* Bytes of one image in its span. */
+static inline size_t syn_data_image_bytes(const struct syn_data *data)
+{
+    return syn_data_pixels(&data->info) * (data->is_float ? sizeof(float) : 1);
 }
 
 /* A file in the form that open reads. */
@@ -92,6 +100,8 @@ struct syn_data_set {
     const struct syn_data_source *sources; /* NULL: the user brings the files */
     size_t source_count;
 
+    bool is_own; /* the user's: files lie in the data directory, not in a folder NAME of it */
+
     /* Fill data (zeroed but for its name) from files in directory. What was filled in before a
      * failure is released by the caller. */
     enum syn_status (*open)(const struct syn_data_options *options, const char *directory,
@@ -131,6 +141,13 @@ enum syn_status syn_data_keep_names(struct syn_data *data, const struct syn_word
 
 /* Set scale and shift from the mean and deviation of pixels in [0, 1], by channel. */
 void syn_data_normalise(struct syn_data *data, const float *mean, const float *deviation);
+
+/* Move this share of the training part's examples, which are all that were read, to the test part:
+ * the same ones every time. Needs labels. */
+enum syn_status syn_data_hold_out(struct syn_data *data, double share);
+
+/* Where example number i of a part lies. */
+const uint8_t *syn_data_find_pixels(const struct syn_part_store *part, size_t example);
 
 /* Copy count labels, stride bytes apart, into labels; one out of range: SYN_FORMAT.
  *   name  of the file, for the message */

@@ -52,6 +52,10 @@ enum syn_status syn_data_directory(const struct syn_data_set *set, const char *r
     SYN_TRY(syn_path_join(directory, root, set->name));
     if (syn_path_is_directory(directory))
         return SYN_OK;
+    if (set->is_own) {
+        snprintf(directory, SYN_PATH_BYTES, "%s", root);
+        return SYN_OK;
+    }
     const char *elsewhere = count_files(set, root) > 0 ? root : system_folder(set);
     if (elsewhere)
         snprintf(directory, SYN_PATH_BYTES, "%s", elsewhere);
@@ -62,7 +66,7 @@ bool syn_data_is_there(const char *name, const char *directory)
 {
     const struct syn_data_set *set;
     char where[SYN_PATH_BYTES];
-    return syn_data_set_find(name, &set) == SYN_OK &&
+    return syn_data_set_find(name, &set) == SYN_OK && !set->is_own &&
            syn_data_directory(set, syn_data_root(directory), where) == SYN_OK &&
            syn_data_has_files(set, where);
 }

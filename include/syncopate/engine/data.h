@@ -33,6 +33,9 @@ const char *syn_data_name(size_t i);
 /* One line about data set number i, or NULL past the last. */
 const char *syn_data_help(size_t i);
 
+/* Name of way number i to normalise pixels, or NULL past the last. */
+const char *syn_data_normalise_name(size_t i);
+
 /* Which set, and where; the rows are in data_options.def. */
 struct syn_data_options {
 #define SYN_SETTING SYN_SETTING_FIELD

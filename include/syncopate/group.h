@@ -25,10 +25,28 @@ struct syn_group_options {
 /* The rows behind syn_group_options. */
 extern const struct syn_settings_table syn_group_settings;
 
-/* Make a group of workers that are threads of this process.
+struct syn_caller_transport;
+
+/* Where this process stands in a group that is to be opened. Each transport reads what it needs;
+ * the rest is 0. */
+struct syn_group_place {
+    size_t workers;           /* threads, caller: members of the group */
+    size_t rank;              /* caller: this one's number */
+    const void *communicator; /* mpi: points to an MPI_Comm; NULL: all processes */
+    const struct syn_caller_transport *transport; /* caller */
+};
+
+/* Open a group over a transport, by its name (`syncopate list` has them).
+ *   place    NULL: everything 0
  *   options  NULL: defaults
- *   groups   [workers]; groups[r] is the membership of worker r, to be used by one thread at a
- *            time and closed by syn_group_close(), in any order */
+ *   groups   [place->workers] with "threads", else one: the memberships of this process, each to be
+ *            used by one thread at a time and closed by syn_group_close(), in any order
+ * The functions below are the same by transport, with what each asks for. */
+enum syn_status syn_group_open(const char *transport, const struct syn_group_place *place,
+                               const struct syn_group_options *options, struct syn_group **groups);
+
+/* Make a group of workers that are threads of this process.
+ *   groups  [workers]; groups[r] is the membership of worker r */
 enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_options *options,
                                        struct syn_group **groups);
 
@@ -126,7 +144,7 @@ size_t syn_group_workers(const struct syn_group *group);
 /* Number of all members: workers and servers. */
 size_t syn_group_size(const struct syn_group *group);
 
-/* "threads", "mpi" or "caller". */
+/* The name of its transport, such as "threads". */
 const char *syn_group_transport(const struct syn_group *group);
 
 /* Whether all members are threads of this process, and share its memory and its files. */

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <syncopate/status.h>
+
 /* What every descriptor begins with. */
 struct syn_part {
     const char *name;
@@ -24,6 +26,10 @@ static inline size_t syn_choice_number(const char *(*choices)(size_t i), const c
             return i;
     return SIZE_MAX;
 }
+
+/* SYN_INVALID: no part of that kind has that name; says which there are. */
+enum syn_status syn_fail_choice(const char *kind, const char *name,
+                                const char *(*choices)(size_t i));
 
 /* Define the three functions that every table has, over a static array `rows` of pointers to
  * descriptors: syn_KIND_row(i) or NULL past the end, syn_KIND_find(name) or NULL, and

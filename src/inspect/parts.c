@@ -27,6 +27,7 @@ ROWS_OF(select)
 ROWS_OF(value)
 ROWS_OF(index)
 ROWS_OF(exchange)
+ROWS_OF(transport)
 
 static const struct {
     const char *name;
@@ -42,7 +43,7 @@ static const struct {
     {"values", "how values travel", value_part},
     {"indices", "how indices travel", index_part},
     {"exchange", "how the workers' contributions become one", exchange_part},
-    {"transport", "how bytes travel between workers", syn_transport_part},
+    {"transport", "how bytes travel between workers", transport_part},
 };
 
 const char *syn_parts_kind(size_t i, const char **help)

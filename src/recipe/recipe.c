@@ -1,8 +1,6 @@
 /* The table of recipes. */
 #include "recipe/recipe.h"
 
-#include <stdio.h>
-
 #define SYN_PART(name) extern const struct syn_recipe_type syn_recipe_##name;
 #include "recipe/recipes.def"
 #undef SYN_PART
@@ -23,12 +21,7 @@ const char *syn_recipe_help(size_t i)
 
 static enum syn_status complain(const char *name)
 {
-    char there[256] = "";
-    size_t length = 0;
-    for (size_t i = 0; syn_recipe_name(i) && length < sizeof there; i++)
-        length += (size_t)snprintf(there + length, sizeof there - length, "%s%s", i ? ", " : "",
-                                   syn_recipe_name(i));
-    return syn_fail(SYN_INVALID, "no recipe \"%.64s\"; there is %s", name, there);
+    return syn_fail_choice("recipe", name, syn_recipe_name);
 }
 
 /* Set those of a recipe's settings that the table has. */

@@ -396,11 +396,13 @@ static enum syn_status join(struct syn_group *group, const struct syn_caller_tra
     return SYN_OK;
 }
 
-enum syn_status syn_group_open_caller(const struct syn_caller_transport *transport, size_t rank,
-                                      size_t workers, const struct syn_group_options *options,
-                                      struct syn_group **group)
+static enum syn_status open_group(const struct syn_group_place *place,
+                                  const struct syn_group_options *options, struct syn_group **group)
 {
-    if (!transport->start_send || !transport->start_receive || !transport->test)
+    const struct syn_caller_transport *transport = place->transport;
+    size_t rank = place->rank;
+    size_t workers = place->workers;
+    if (!transport || !transport->start_send || !transport->start_receive || !transport->test)
         return syn_fail(SYN_INVALID, "transport lacks start_send, start_receive or test");
     if (rank >= workers || workers > UINT32_MAX)
         return syn_fail(SYN_INVALID,
@@ -422,6 +424,7 @@ enum syn_status syn_group_open_caller(const struct syn_caller_transport *transpo
 
 const struct syn_transport_type syn_transport_caller = {
     .part = {"caller", "workers are joined by functions that the host program brings"},
+    .open = open_group,
     .start = start,
     .test = test,
     .cancel = cancel,

@@ -12,23 +12,54 @@
 #include "transport/transports.def"
 #undef SYN_PART
 
-static const struct syn_transport_type *const types[] = {
+static const struct syn_transport_type *const rows[] = {
 #define SYN_PART(name) &syn_transport_##name,
 #include "transport/transports.def"
 #undef SYN_PART
 };
 
-static const struct syn_setting rows[] = {
+static const struct syn_setting settings[] = {
 #define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_group_options, __VA_ARGS__),
 #include <syncopate/group_options.def>
 #undef SYN_SETTING
 };
 
-const struct syn_settings_table syn_group_settings = {"Group", rows, sizeof rows / sizeof rows[0]};
+const struct syn_settings_table syn_group_settings = {"Group", settings,
+                                                      sizeof settings / sizeof settings[0]};
 
-const struct syn_part *syn_transport_part(size_t i)
+SYN_TABLE(transport, struct syn_transport_type)
+
+enum syn_status syn_group_open(const char *transport, const struct syn_group_place *place,
+                               const struct syn_group_options *options, struct syn_group **groups)
 {
-    return i < sizeof types / sizeof types[0] ? &types[i]->part : NULL;
+    const struct syn_group_place nowhere = {0};
+    const struct syn_transport_type *type = syn_transport_find(transport);
+    if (!type)
+        return syn_fail_choice("transport", transport, syn_transport_name);
+    return type->open(place ? place : &nowhere, options, groups);
+}
+
+enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_options *options,
+                                       struct syn_group **groups)
+{
+    return syn_group_open("threads", &(struct syn_group_place){.workers = workers}, options,
+                          groups);
+}
+
+enum syn_status syn_group_open_mpi(const void *communicator,
+                                   const struct syn_group_options *options,
+                                   struct syn_group **group)
+{
+    return syn_group_open("mpi", &(struct syn_group_place){.communicator = communicator}, options,
+                          group);
+}
+
+enum syn_status syn_group_open_caller(const struct syn_caller_transport *transport, size_t rank,
+                                      size_t workers, const struct syn_group_options *options,
+                                      struct syn_group **group)
+{
+    const struct syn_group_place place = {workers, rank, NULL, transport};
+    return syn_group_open("caller", &place, options, group);
 }
 
 enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank, size_t size,

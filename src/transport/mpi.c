@@ -398,12 +398,11 @@ static enum syn_status check_world(int rank)
     return syn_launcher_check_world((size_t)size);
 }
 
-enum syn_status syn_group_open_mpi(const void *communicator,
-                                   const struct syn_group_options *options,
-                                   struct syn_group **group)
+static enum syn_status open_group(const struct syn_group_place *place,
+                                  const struct syn_group_options *options, struct syn_group **group)
 {
     SYN_TRY(syn_mpi_initialize());
-    MPI_Comm all = communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD;
+    MPI_Comm all = place->communicator ? *(const MPI_Comm *)place->communicator : MPI_COMM_WORLD;
     int rank = 0;
     int size = 0;
     SYN_MPI_ALONE(MPI_Comm_rank(all, &rank));
@@ -428,6 +427,7 @@ enum syn_status syn_group_open_mpi(const void *communicator,
 
 const struct syn_transport_type syn_transport_mpi = {
     .part = {"mpi", "workers are processes that any MPI-3 has started"},
+    .open = open_group,
     .start = start,
     .test = test,
     .sleep = sleep_until,

@@ -81,9 +81,8 @@ static enum syn_status load_once(syn_mpi_plugin_entry **entry)
     return status;
 }
 
-enum syn_status syn_group_open_mpi(const void *communicator,
-                                   const struct syn_group_options *options,
-                                   struct syn_group **group)
+static enum syn_status open_group(const struct syn_group_place *place,
+                                  const struct syn_group_options *options, struct syn_group **group)
 {
     static struct syn_mpi_host host = {
         .note_failure = note_failure,
@@ -97,14 +96,15 @@ enum syn_status syn_group_open_mpi(const void *communicator,
         .group_lost = syn_group_lost,
         .attend_begin = syn_attend_begin,
     };
-    syn_mpi_plugin_entry *open_group = NULL;
+    syn_mpi_plugin_entry *open_in_plugin = NULL;
     host.version = syn_version();
-    SYN_TRY(load_once(&open_group));
-    return open_group(&host, communicator, options, group);
+    SYN_TRY(load_once(&open_in_plugin));
+    return open_in_plugin(&host, place, options, group);
 }
 
 extern const struct syn_transport_type syn_transport_mpi;
 
 const struct syn_transport_type syn_transport_mpi = {
     .part = {"mpi", "workers are processes that any MPI-3 has started; loaded when it is used"},
+    .open = open_group,
 };

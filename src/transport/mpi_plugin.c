@@ -12,6 +12,8 @@
 
 static const struct syn_mpi_host *host;
 
+extern const struct syn_transport_type syn_transport_mpi;
+
 void syn_note_failure(const char *format, ...)
 {
     char text[SYN_ERROR_BYTES];
@@ -79,7 +81,7 @@ __attribute__((visibility("default"))) syn_mpi_plugin_entry syn_mpi_plugin_open_
 /* The first library to come is served, and so are others of its version: their tables differ in
  * whose log they write to, and a process has one of them in all but odd cases. */
 enum syn_status syn_mpi_plugin_open_group(const struct syn_mpi_host *caller,
-                                          const void *communicator,
+                                          const struct syn_group_place *place,
                                           const struct syn_group_options *options,
                                           struct syn_group **group)
 {
@@ -89,5 +91,5 @@ enum syn_status syn_mpi_plugin_open_group(const struct syn_mpi_host *caller,
         return SYN_UNSUPPORTED;
     }
     host = caller;
-    return syn_group_open_mpi(communicator, options, group);
+    return syn_transport_mpi.open(place, options, group);
 }

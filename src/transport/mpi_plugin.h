@@ -34,9 +34,9 @@ struct syn_mpi_host {
     enum syn_status (*attend_begin)(struct syn_group *group);
 };
 
-/* syn_group_open_mpi() of the plugin. */
+/* The plugin's row, opened. */
 typedef enum syn_status syn_mpi_plugin_entry(const struct syn_mpi_host *host,
-                                             const void *communicator,
+                                             const struct syn_group_place *place,
                                              const struct syn_group_options *options,
                                              struct syn_group **group);
 

@@ -359,9 +359,11 @@ static enum syn_status seat_all(struct hub *hub, const struct syn_group_options 
     return SYN_OK;
 }
 
-enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_options *options,
-                                       struct syn_group **groups)
+static enum syn_status open_group(const struct syn_group_place *place,
+                                  const struct syn_group_options *options,
+                                  struct syn_group **groups)
 {
+    size_t workers = place->workers;
     if (workers < 1 || workers > MOST_WORKERS)
         return syn_fail(SYN_INVALID, "a group of %zu threads; expected 1 to %d", workers,
                         MOST_WORKERS);
@@ -374,8 +376,9 @@ enum syn_status syn_group_open_threads(size_t workers, const struct syn_group_op
 }
 
 const struct syn_transport_type syn_transport_threads = {
-    .part = {"threads", "workers are threads of one process; one copy a message"},
+    .part = {"threads", "workers are threads of one process; one copy per message"},
     .is_one_process = true,
+    .open = open_group,
     .start = start,
     .test = test,
     .cancel = cancel,

@@ -93,6 +93,11 @@ struct syn_transport_type {
     struct syn_part part;
     bool is_one_process; /* all members are threads of this process */
 
+    /* Make the memberships of this process; see syn_group_open(). Reads of the place what it
+     * needs. */
+    enum syn_status (*open)(const struct syn_group_place *place,
+                            const struct syn_group_options *options, struct syn_group **groups);
+
     /* Begin and return at once. The request's peer, count and bytes are set, is_active too. */
     enum syn_status (*start)(struct syn_group *group, struct syn_request *request);
 
@@ -170,8 +175,9 @@ struct syn_group {
     void *state;               /* the transport's own */
 };
 
-/* Row number i of the table, or NULL. */
-const struct syn_part *syn_transport_part(size_t i);
+const struct syn_transport_type *syn_transport_row(size_t i);
+const struct syn_transport_type *syn_transport_find(const char *name);
+const char *syn_transport_name(size_t i);
 
 /* What a member is called in messages: "worker 2", "server 0". */
 struct syn_member_name {

@@ -399,13 +399,31 @@ static void a_build_without_mpi_says_so(void **state)
     assert_non_null(strstr(syn_error_text(), "build Syncopate with MPI"));
 }
 
+static void a_group_is_opened_by_the_name_of_its_transport(void **state)
+{
+    (void)state;
+    struct syn_group *groups[3];
+    const struct syn_group_place place = {.workers = 3};
+    assert_int_equal(syn_group_open("threads", &place, NULL, groups), SYN_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(syn_group_transport(groups[i]), "threads");
+        assert_int_equal(syn_group_rank(groups[i]), i);
+        syn_group_close(groups[i]);
+    }
+    assert_int_equal(syn_group_open("pigeons", &place, NULL, groups), SYN_INVALID);
+    assert_string_equal(syn_error_text(),
+                        "no transport \"pigeons\"; there is threads, mpi, caller");
+    assert_int_equal(syn_group_open("threads", NULL, NULL, groups), SYN_INVALID);
+    assert_int_equal(syn_group_open("caller", NULL, NULL, groups), SYN_INVALID);
+}
+
 static void every_transport_has_a_row(void **state)
 {
     (void)state;
     static const char *const names[] = {"threads", "mpi", "caller"};
     for (size_t i = 0; i < 3; i++)
-        assert_string_equal(syn_transport_part(i)->name, names[i]);
-    assert_null(syn_transport_part(3));
+        assert_string_equal(syn_transport_name(i), names[i]);
+    assert_null(syn_transport_name(3));
 }
 
 int main(void)
@@ -435,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_launcher_is_known_by_its_environment),
         cmocka_unit_test(tasks_of_srun_without_mpi_are_refused),
         cmocka_unit_test(a_build_without_mpi_says_so),
+        cmocka_unit_test(a_group_is_opened_by_the_name_of_its_transport),
         cmocka_unit_test(every_transport_has_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,90 @@
+/* Mean and deviation of the training part, by channel: sums of whole numbers for bytes, of doubles for floats, in the
+ * order of the examples, so that all workers have the same bits. */
+#include "engine/data/normalise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/fail.h"
+
+static const char *const ways[] = {"usual", "none", "computed", "imagenet"};
+#define WAY_COUNT (sizeof ways / sizeof ways[0])
+
+struct moments {
+    double sum;
+    double squares;
+};
+
+static void add_bytes(const uint8_t *pixels, size_t count, struct moments *moments)
+{
+    uint64_t sum = 0;
+    uint64_t squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += pixels[i];
+        squares += (uint64_t)pixels[i] * pixels[i];
+    }
+    moments->sum += (double)sum;
+    moments->squares += (double)squares;
+}
+
+static void add_floats(const uint8_t *pixels, size_t count, struct moments *moments)
+{
+    for (size_t i = 0; i < count; i++) {
+        float value;
+        memcpy(&value, pixels + i * sizeof value, sizeof value);
+        moments->sum += (double)value;
+        moments->squares += (double)value * (double)value;
+    }
+}
+
+static void normalise_by_itself(struct syn_data *data)
+{
+    const size_t plane = data->info.height * data->info.width;
+    const size_t bytes = plane * (data->is_float ? sizeof(float) : 1);
+    const size_t count = data->info.count[SYN_DATA_TRAIN];
+    const double values = (double)count * (double)plane;
+    struct moments moments[SYN_MOST_CHANNELS] = {{0, 0}};
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *pixels = syn_data_find_pixels(&data->parts[SYN_DATA_TRAIN], i);
+        for (size_t c = 0; c < data->info.channels; c++)
+            (data->is_float ? add_floats : add_bytes)(pixels + c * bytes, plane, &moments[c]);
+    }
+    for (size_t c = 0; c < data->info.channels; c++) {
+        double mean = moments[c].sum / values;
+        double variance = moments[c].squares / values - mean * mean;
+        double deviation = variance > 0 ? sqrt(variance) : 1; /* a channel of one value only */
+        data->scale[c] = (float)(1 / deviation);
+        data->shift[c] = (float)(-mean / deviation);
+    }
+}
+
+const char *syn_data_normalise_name(size_t i)
+{
+    return i < WAY_COUNT ? ways[i] : NULL;
+}
+
+enum syn_normalise syn_normalise_find(const char *name, enum syn_normalise usual)
+{
+    size_t i = 1;
+    while (i < WAY_COUNT && strcmp(ways[i], name) != 0)
+        i++;
+    return i < WAY_COUNT ? (enum syn_normalise)i : usual;
+}
+
+enum syn_status syn_data_normalise_as(struct syn_data *data, enum syn_normalise way)
+{
+    static const float mean[] = {0.485F, 0.456F, 0.406F};
+    static const float deviation[] = {0.229F, 0.224F, 0.225F};
+    const float unit = data->is_float ? 1.0F : 255.0F; /* pixels are 0 to 1 before all else */
+    const bool is_imagenet = way == SYN_NORMALISE_IMAGENET;
+    if (is_imagenet && data->info.channels != 3)
+        return syn_report(SYN_INVALID, "normalise imagenet is for 3 channels; %s has %zu",
+                          data->info.name, data->info.channels);
+    for (size_t c = 0; c < data->info.channels; c++) {
+        data->scale[c] = 1.0F / (unit * (is_imagenet ? deviation[c] : 1));
+        data->shift[c] = is_imagenet ? -mean[c] / deviation[c] : 0;
+    }
+    if (way == SYN_NORMALISE_COMPUTED)
+        normalise_by_itself(data);
+    return SYN_OK;
+}

@@ -1,0 +1,21 @@
+/* How pixels are shifted and scaled. */
+#ifndef SYN_ENGINE_DATA_NORMALISE_H
+#define SYN_ENGINE_DATA_NORMALISE_H
+
+#include "engine/data/set.h"
+
+enum syn_normalise {
+    SYN_NORMALISE_USUAL,
+    SYN_NORMALISE_NONE,
+    SYN_NORMALISE_COMPUTED,
+    SYN_NORMALISE_IMAGENET
+};
+
+/* The way of that name; usual where it is "usual". The name is one of syn_data_normalise_name(). */
+enum syn_normalise syn_normalise_find(const char *name, enum syn_normalise usual);
+
+/* Set scale and shift in that way, by channel; computed ones are those of the training part, which must be read.
+ * imagenet needs three channels: SYN_INVALID. */
+enum syn_status syn_data_normalise_as(struct syn_data *data, enum syn_normalise way);
+
+#endif

@@ -1,5 +1,5 @@
 # syncopate_rows(RESULT DEF DIRECTORY): the source files that the rows of a .def list name.
-# A row SYN_PART(topk) is the file DIRECTORY/topk.c. Editing the list configures anew.
+# A row SYN_PART(topk) is the file DIRECTORY/topk.c. Editing the list configures again.
 function(syncopate_rows result def directory)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
     file(STRINGS ${def} rows REGEX "^SYN_PART\\(")
@@ -8,5 +8,30 @@ function(syncopate_rows result def directory)
         string(REGEX REPLACE "^SYN_PART\\(([a-z0-9_]+).*" "\\1" name "${row}")
         list(APPEND files ${directory}/${name}.c)
     endforeach()
+    set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# syncopate_folder(RESULT DIRECTORY [DEF...]): the sources of a folder: those that the rows of its tables name, and
+# its helpers, which are all files that do not end in a descriptor of their own name. A part that no row names
+# is left out, with a warning.
+function(syncopate_folder result directory)
+    set(parts)
+    foreach(def ${ARGN})
+        syncopate_rows(rows ${def} ${directory})
+        list(APPEND parts ${rows})
+    endforeach()
+    file(GLOB files CONFIGURE_DEPENDS ${directory}/*.c)
+    foreach(file ${files})
+        if(ARGN AND NOT file IN_LIST parts)
+            get_filename_component(name ${file} NAME_WE)
+            file(STRINGS ${file} descriptor REGEX "^const struct [a-z0-9_]+ ([a-z0-9_]+_)?${name} = \\{")
+            if(descriptor)
+                message(WARNING "${file} is not compiled: no row SYN_PART(${name}) names it in ${ARGN}")
+                list(REMOVE_ITEM files ${file})
+            endif()
+        endif()
+    endforeach()
+    list(APPEND files ${parts})
+    list(REMOVE_DUPLICATES files)
     set(${result} ${files} PARENT_SCOPE)
 endfunction()

@@ -8,15 +8,17 @@
 #include "engine/base/fail.h"
 #include "engine/data/set.h"
 
-#define SYN_PART(name) extern const struct syn_data_set syn_data_set_##name;
-#include "engine/data/sets.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_data_set syn_data_set_##name;
+#include <syncopate/engine/parts/sets.def>
 #undef SYN_PART
 
 static const struct syn_data_set *const sets[] = {
 #define SYN_PART(name) &syn_data_set_##name,
-#include "engine/data/sets.def"
+#include <syncopate/engine/parts/sets.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 
 #define SET_COUNT (sizeof sets / sizeof sets[0])
 

@@ -27,15 +27,17 @@ struct syn_optimizer {
     float *weights;  /* [BLOCK] */
 };
 
-#define SYN_PART(name) extern const struct syn_optim syn_optim_##name;
-#include "optim/optimizers.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_optim syn_optim_##name;
+#include <syncopate/parts/optimizers.def>
 #undef SYN_PART
 
 static const struct syn_optim *const kinds[] = {
 #define SYN_PART(name) &syn_optim_##name,
-#include "optim/optimizers.def"
+#include <syncopate/parts/optimizers.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 static const struct syn_setting rows[] = {

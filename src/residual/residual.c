@@ -1,15 +1,17 @@
 /* The table of residuals, and what all of them share. */
 #include "residual/residual.h"
 
-#define SYN_PART(name) extern const struct syn_residual_type syn_residual_##name;
-#include "residual/residuals.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_residual_type syn_residual_##name;
+#include <syncopate/parts/residuals.def>
 #undef SYN_PART
 
 static const struct syn_residual_type *const rows[] = {
 #define SYN_PART(name) &syn_residual_##name,
-#include "residual/residuals.def"
+#include <syncopate/parts/residuals.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 
 SYN_TABLE(residual, struct syn_residual_type)
 

@@ -1,15 +1,17 @@
 /* The table of schedules. */
 #include "schedule/schedule.h"
 
-#define SYN_PART(name) extern const struct syn_schedule_type syn_schedule_##name;
-#include "schedule/schedules.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_schedule_type syn_schedule_##name;
+#include <syncopate/parts/schedules.def>
 #undef SYN_PART
 
 static const struct syn_schedule_type *const rows[] = {
 #define SYN_PART(name) &syn_schedule_##name,
-#include "schedule/schedules.def"
+#include <syncopate/parts/schedules.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 
 SYN_TABLE(schedule, struct syn_schedule_type)
 

@@ -5,15 +5,17 @@
 
 #include "optim/optim.h"
 
-#define SYN_PART(name) extern const struct syn_store_type syn_store_##name;
-#include "worker/stores.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_store_type syn_store_##name;
+#include <syncopate/parts/stores.def>
 #undef SYN_PART
 
 static const struct syn_store_type *const rows[] = {
 #define SYN_PART(name) &syn_store_##name,
-#include "worker/stores.def"
+#include <syncopate/parts/stores.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 
 SYN_TABLE(store, struct syn_store_type)
 

@@ -6,15 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-#define SYN_PART(name) extern const struct syn_lr_schedule syn_##name;
-#include "engine/train/options/lr_schedules.def"
+#define SYN_SETTING(...) /* of the parts */
+#define SYN_PART(name)   extern const struct syn_lr_schedule syn_##name;
+#include <syncopate/engine/parts/lr_schedules.def>
 #undef SYN_PART
 
 static const struct syn_lr_schedule *const schedules[] = {
 #define SYN_PART(name) &syn_##name,
-#include "engine/train/options/lr_schedules.def"
+#include <syncopate/engine/parts/lr_schedules.def>
 #undef SYN_PART
 };
+#undef SYN_SETTING
 #define SCHEDULES (sizeof schedules / sizeof schedules[0])
 
 const char *syn_lr_schedule_name(size_t i)

@@ -79,7 +79,7 @@ static enum syn_status decide(struct syn_group *group, const struct syn_request 
             continue;
         const struct syn_peer *peer = &group->peers[request->peer];
         waited_for = request->peer;
-        if (peer->heard_ns < patience->pinged_ns &&
+        if (peer->heard_ns < patience->pinged_ns && !group->forgives_silence &&
             now_ns - peer->heard_ns >= group->timeout_ns + syn_suspect_grace_ns(group))
             return accuse(group, request->peer, "stayed silent", waited_ns);
         if (peer->said_ns >= patience->pinged_ns && peer->doing == SYN_DOING_LEFT &&

@@ -157,6 +157,7 @@ struct syn_group {
     size_t size;    /* members of the group: workers first, then servers */
     size_t workers; /* those that train; all of them unless syn_group_appoint() says otherwise */
     int64_t timeout_ns;
+    bool forgives_silence;  /* nobody is taken for dead; false, but in tests where nobody dies */
     pthread_mutex_t mutex;  /* held by whoever uses the group, also while it waits */
     bool is_attended;       /* somebody answers while nobody uses it */
     struct syn_group *next; /* in the list of those attended */

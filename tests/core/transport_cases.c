@@ -306,9 +306,12 @@ const char *case_abandon(struct syn_group *group, size_t actor)
     return stays_broken(group, SYN_PEER, cause);
 }
 
+/* Where nobody dies: on a machine with more to do than processors, a thread may well get none for
+ * longer than a time-out that was made short for the test's sake. */
 const char *case_circle(struct syn_group *group, size_t actor)
 {
     (void)actor;
+    group->forgives_silence = true;
     char byte;
     struct syn_request request;
     size_t before = (group->rank + group->size - 1) % group->size;
@@ -320,6 +323,7 @@ const char *case_circle(struct syn_group *group, size_t actor)
 const char *case_late_chain(struct syn_group *group, size_t actor)
 {
     (void)actor;
+    group->forgives_silence = true;
     size_t last = group->size - 1;
     int64_t late_ms = (int64_t)(last - group->rank) * group->timeout_ns / 1000000 * 3 / 4;
     char byte = 7;

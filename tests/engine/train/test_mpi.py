@@ -65,8 +65,8 @@ class Mpi(unittest.TestCase):
             self.skipTest("no library with a slow fsync()")
         train = [COMMAND, "train", *SMALL, "--timeout-ms", "500", "--evaluate", "off", "--checkpoint-every", "6",
                  "--out", self.out]
-        done = subprocess.run([*LAUNCH, "-n", "2", *train, ":", "-n", "1", "env", f"LD_PRELOAD={slow}", *train],
-                              capture_output=True, text=True, timeout=100)
+        mixed = ranks.one_and_the_others(2, train, ["env", f"LD_PRELOAD={slow}", *train])
+        done = subprocess.run([*LAUNCH, "-n", "3", *mixed], capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("slow fsync", done.stderr)
         self.assertEqual(json.loads(done.stdout)["steps"], 13)

@@ -12,11 +12,13 @@
 
 #include "engine/train/options/lr_schedule.h"
 
-/* The largest shares of a run. The density keeps a fifth of the run for itself: at a thousandth, an
- * entry is sent once in a thousand steps, and a short run does not have many thousands. */
+/* The largest shares of a run. A run is called after its density, so four fifths of its steps have
+ * it, although a short run would learn more with a longer warm-up: at a thousandth an entry is sent
+ * once in a thousand steps, and a short run does not have many thousands (docs/results.md). Who
+ * wants that sets it. */
 #define DELAY_WARMUP_SHARE   0.1
 #define LR_WARMUP_SHARE      0.1
-#define DENSITY_WARMUP_SHARE 0.8
+#define DENSITY_WARMUP_SHARE 0.2
 
 /* A learning rate that rises by more than this, because the run was made longer, begins a cycle of
  * its own instead; one that changes by less than the other is not worth a word. */
@@ -26,6 +28,12 @@
 static double epochs_of(struct syn_length length)
 {
     return (double)length.steps / (double)length.steps_per_epoch;
+}
+
+/* In epochs, of whole steps. */
+static double density_share(struct syn_length length)
+{
+    return floor(DENSITY_WARMUP_SHARE * (double)length.steps) / (double)length.steps_per_epoch;
 }
 
 void syn_length_resolve(struct syn_length length, struct syn_train_options *options)
@@ -39,8 +47,7 @@ void syn_length_resolve(struct syn_length length, struct syn_train_options *opti
     if (options->warmup_epochs > 0 && options->warmup_epochs == usual->warmup_epochs)
         options->warmup_epochs = fmin(usual->warmup_epochs, LR_WARMUP_SHARE * epochs);
     if (options->density_warmup < 0 || options->density_warmup == usual->density_warmup)
-        options->density_warmup =
-            fmin(syn_train_density_warmup(options), DENSITY_WARMUP_SHARE * epochs);
+        options->density_warmup = fmin(syn_train_density_warmup(options), density_share(length));
     syn_lr_resolve(options, epochs);
     options->usual = (struct syn_train_usual){0};
 }

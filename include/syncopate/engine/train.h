@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* What a method and a model bring by themselves. Settings that still have these values when a run
- * begins follow its length: a warm-up is a tenth of the run at most, the density's four fifths. Set
+ * begins follow its length: a warm-up is a tenth of the run at most, the density's a fifth. Set
  * a field to 0 here to have the setting taken as it is. */
 struct syn_train_usual {
     uint64_t warmup;       /* of worker.warmup */

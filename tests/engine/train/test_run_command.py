@@ -150,7 +150,7 @@ class Run(unittest.TestCase):
         flags = ["--model", "mlp", "--data", "synthetic", "--synthetic-examples", "6000", "--threads", "1",
                  "--workers", "2", "--evaluate", "off", "--log-every", "1", "--out", self.out, "--overwrite"]
         self.train(*flags, "--algo", "gtopk", "--steps", "10")
-        self.assertAlmostEqual(self.settings()["density_warmup"], 0.8 * 10 / 47)
+        self.assertAlmostEqual(self.settings()["density_warmup"], 0.2 * 10 / 47)
         with open(os.path.join(self.out, "metrics.jsonl"), encoding="utf-8") as file:
             densities = [json.loads(line)["density"] for line in file]
         self.assertGreater(densities[0], 0.2)

@@ -211,10 +211,28 @@ static void a_density_is_reached_however_short_the_run(void **state)
             double last = syn_train_density(&options, (double)(steps - 1) / 10);
             assert_true(last == options.worker.reducer.density);
             assert_true(options.density_warmup <= (i == 0 ? 0.5 : 4));
-            assert_true(options.density_warmup <= 0.08 * (double)steps + 1e-12);
         }
     assert_true(fitted("mlp", "gtopk", 1000).density_warmup == 0.5);
     assert_true(fitted("resnet20", "gtopk", 1000).density_warmup == 4);
+}
+
+/* In epochs of ten steps, a fifth of n steps is n/50. */
+static void four_fifths_of_a_run_have_the_density_that_was_asked_for(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"mlp", "resnet20"};
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t steps = 5; steps < 2000; steps *= 3) {
+            struct syn_train_options options = fitted(models[i], "gtopk", steps);
+            uint64_t own = 0;
+            for (uint64_t step = 0; step < steps; step++)
+                own += syn_train_density(&options, (double)step / 10) ==
+                       options.worker.reducer.density;
+            if (5 * own < 4 * steps || own == steps)
+                fail_msg("%s: %llu of %llu steps", models[i], (unsigned long long)own,
+                         (unsigned long long)steps);
+        }
+    assert_true(fabs(fitted("resnet20", "gtopk", 50).density_warmup - 1) < 1e-12);
 }
 
 /* In four equal parts of the warm-up: 1/4 from its first step, 1/16, 1/64, 1/256; then what was
@@ -357,6 +375,7 @@ int main(void)
         cmocka_unit_test(every_residual_network_comes_to_its_last_rate_however_short_the_run),
         cmocka_unit_test(milestones_that_were_set_in_epochs_stay),
         cmocka_unit_test(a_density_is_reached_however_short_the_run),
+        cmocka_unit_test(four_fifths_of_a_run_have_the_density_that_was_asked_for),
         cmocka_unit_test(the_density_falls_by_four_after_each_quarter_of_the_warm_up),
         cmocka_unit_test(a_delay_begins_however_short_the_run),
         cmocka_unit_test(warm_ups_that_were_set_stay),

@@ -3,6 +3,7 @@ import copy
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 
 import syncopate
@@ -101,6 +102,29 @@ def nesterov(rank, workers):
 
 def test_the_outer_step_is_nesterovs_as_pytorch_makes_it():
     run(__file__, nesterov, 2)
+
+
+def updates(rank, workers):
+    model = model_of()
+    ddp = nn.parallel.DistributedDataParallel(model)
+    adamw = torch.optim.AdamW(ddp.parameters(), 0.01)
+    outer = syncopate.torch.attach(ddp, optimizer=adamw, density=0.1)
+    first = weights_of(model)
+    for step in range(3):
+        train(ddp, adamw, [step], rank, workers)
+        mine = everyones(outer, torch.cat([each.grad.flatten() for each in model.parameters()]))
+        assert mine[0] != mine[1]  # gradients stay with their workers
+        rows = everyones(outer, weights_of(model))
+        assert rows[0] == rows[1] and not torch.equal(weights_of(model), first)
+    outer.close()
+    train(ddp, adamw, [3], rank, workers)
+    whole = [torch.empty(6 * 16) for _ in range(workers)]
+    dist.all_gather(whole, model[0].weight.grad.flatten())
+    assert torch.equal(whole[0], whole[1])  # and are DDP's again
+
+
+def test_attach_sends_updates_for_adamw():
+    run(__file__, updates, 2)
 
 
 def expect(text, call, *arguments, **named):
@@ -243,4 +267,4 @@ def test_a_compiled_model_is_exchanged():
 
 
 if __name__ == "__main__":
-    main({each.__name__: each for each in (with_parts, sums, nesterov, telling, scaled, saved)})
+    main({each.__name__: each for each in (with_parts, sums, nesterov, updates, telling, scaled, saved)})

@@ -183,11 +183,22 @@ def old_states_are_removed_but_not_those_that_are_needed(rank, workers, director
     attached.close()
 
 
+class Writer:
+    """As TensorBoard's SummaryWriter."""
+
+    def __init__(self):
+        self.told = []
+
+    def add_scalar(self, name, value, step):
+        self.told.append((name, value, step))
+
+
 def files_tell_of_a_run(rank, workers, directory):
     import syncopate.torch
     ddp, sgd, attached = make_hooked("gtopk")
+    writer = Writer()
     metrics = syncopate.torch.Metrics(os.path.join(directory, "run"), attached, steps_per_epoch=10,
-                                      log_every=5, model="small", data="noise", batch=8)
+                                      log_every=5, also=writer, model="small", data="noise", batch=8)
     for step in range(10):
         x, y = batch_of(rank, step)
         loss = F.cross_entropy(ddp(x), y)
@@ -196,6 +207,8 @@ def files_tell_of_a_run(rank, workers, directory):
         metrics.step(loss.item(), 8, lr=0.05, accuracy=0.5)
     metrics.judged(0.25, 0.75)
     summary = metrics.finish()
+    assert [each for each in writer.told if each[0] in ("lr", "test_loss")] == (
+        [("lr", 0.05, 5), ("lr", 0.05, 10), ("test_loss", 0.25, 10)] if rank == 0 else [])
     assert summary["steps"] == 10 and summary["ratio_to_dense"] > 1
     stats = attached.stats()
     assert stats["bytes_out"] > 0 and stats["residual_norm"] > 0 and 0 < stats["density"] < 0.1

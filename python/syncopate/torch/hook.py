@@ -7,14 +7,10 @@ library merges it, in one call, and writes the mean to where DDP reads it.
 The gradient is read where it lies, in the buckets, if they are float32 and the method keeps a residual.
 Copied, once, is what has 16 bits, what travels during the backward pass, and what a method sends whole
 if it lies in several buckets.
-
-DDP takes a hook once in a model's life. So what it gets is a Way, and where that leads can change: to a
-method of ours, or to the dense all-reduce that DDP does by itself.
 """
 from __future__ import annotations
 
 import time
-import weakref
 from typing import Any
 
 import torch
@@ -25,49 +21,13 @@ from ..core import SUMMED, Reducer, cost_as_dict
 from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
 from ..library import Cost
 from ..options import ReducerOptions, WorkerOptions
-from . import launch, owners, state, watch, wrapped
+from . import launch, owners, state, watch, ways, wrapped
 from .density import Density
 from .model import floats_at, layout_of, norm, trained_parameters
+from .outer import Outer, updates
 from .route import Bucket, Route, Run
 
 NONFINITE = ("raise", "nan")
-
-
-class Way:
-    """Where the buckets of one model go. A copy of the model goes its own way: DDP's."""
-
-    def __init__(self, group: dist.ProcessGroup):
-        self._group = group
-        self.attached: Attached | None = None
-
-    def __deepcopy__(self, _memo: object) -> "Way":
-        return Way(self._group)
-
-    def __reduce__(self) -> tuple:
-        return Way, (None,)
-
-    def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        """One bucket of this step's gradient."""
-        if self.attached is None:
-            mean = bucket.buffer().div_(dist.get_world_size(self._group))
-            work = dist.all_reduce(mean, group=self._group, async_op=True)
-            return work.get_future().then(lambda done: done.value()[0])
-        return self.attached.take(bucket)
-
-
-_WAYS: "weakref.WeakKeyDictionary[DistributedDataParallel, Way]" = weakref.WeakKeyDictionary()
-
-
-def _way_of(ddp: DistributedDataParallel) -> Way:
-    if ddp not in _WAYS:
-        way = Way(ddp.process_group)
-        try:
-            ddp.register_comm_hook(way, _take)
-        except RuntimeError as error:
-            raise OptionError("this model has a communication hook already, and PyTorch lets a model have "
-                              f"one: wrap it again, without register_comm_hook() ({error})") from None
-        _WAYS[ddp] = way
-    return _WAYS[ddp]
 
 
 def _raise_at_the_end(bucket: dist.GradBucket, error: Exception) -> torch.futures.Future:
@@ -102,9 +62,7 @@ class Attached:
         if not self._overlaps:  # as a backward pass delivers them: a bucket is then one piece
             names = dict(reversed(list(names.items())))
         options.check()
-        if dist.get_world_size(ddp.process_group) != dist.get_world_size():
-            raise OptionError("the model's process group is not the whole world; groups of some "
-                              "processes are not supported")
+        ways.check_whole(ddp)
         owners.check_free(names)
         self.options = {"algo": algo, **values}
         self.density = density
@@ -125,7 +83,7 @@ class Attached:
         self._cut: dict[int, tuple[tuple[int, ...], list[Run]]] = {}
         self._under_way: list[Bucket] = []
         self._route: Route | None = None
-        self._way: Way | None = None
+        self._way: ways.Way | None = None
         self._refusal: Exception | None = None
         self._has_looked = False
         self._last_step = "none"
@@ -133,7 +91,7 @@ class Attached:
         self._has_momentum = values["residual"] in ("corrected", "masked") and values["residual_momentum"] > 0
         owners.claim(names, self)
 
-    def lead(self, way: Way) -> None:
+    def lead(self, way: ways.Way) -> None:
         """From now on the buckets come here."""
         self._way = way
         way.attached = self
@@ -369,18 +327,19 @@ class Attached:
             self._way.attached = None
 
 
-def _take(way, bucket):  # DDP looks at the annotations, which must not be text
-    return way.take(bucket)
-
-
-def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float | None = None,
+def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
+           optimizer: torch.optim.Optimizer | None = None, density: float | None = None,
            density_warmup: int = 0, momentum: float | None = None, nonfinite: str = "raise",
            scaler: Any = None, transport: str = "auto", timeout_ms: int | None = None,
-           **options: Any) -> Attached:
+           **options: Any) -> Attached | Outer:
     """Exchange the model's gradients by a method of Syncopate's. Collective: every process calls it.
 
     ddp             a DistributedDataParallel without a communication hook
-    algo            ssgd, topk, gtopk or strom; methods with delays are syncopate.torch.Optimizer's
+    algo            ssgd, topk, gtopk or strom; methods with delays are syncopate.torch.Optimizer's.
+                    By default gtopk; or, if an optimizer is given that sparse gradients do not suit, such as
+                    AdamW, updates of the weights are exchanged after each of its steps instead of gradients
+                    before it: what returns is an Outer with every=1
+    optimizer       the one that trains the model
     density         share of the entries that is sent, above 0; for methods that select
     density_warmup  topk, gtopk: steps in which it falls from a quarter to that
     momentum        corrected momentum, kept in the residual, for an optimizer that has none;
@@ -395,7 +354,12 @@ def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float 
     options         any other setting of the reducer, by name
     """
     wrapped.check_ddp(ddp)
-    known = _WAYS.get(ddp)
+    if algo == "auto" and optimizer is not None and not watch.suits_sparse(optimizer):
+        return updates(ddp, optimizer, density, {
+            "density_warmup": density_warmup, "scaler": scaler, "transport": transport, "timeout_ms": timeout_ms,
+            **({} if momentum is None else {"residual_momentum": momentum}), **options})
+    algo = "gtopk" if algo == "auto" else algo
+    known = ways.of(ddp)
     if known is not None and known.attached is not None and not known.attached.reducer.is_closed:
         raise OptionError("this model is attached already; a model takes one method: close() or detach() "
                           "the first one")
@@ -413,7 +377,7 @@ def attach(ddp: DistributedDataParallel, algo: str = "gtopk", *, density: float 
     chosen.set_all(options)
     group_options = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
     schedule = Density(chosen, density, density_warmup)
-    way = _way_of(ddp)  # leads nowhere else than DDP itself until this succeeds
+    way = ways.make(ddp)  # leads nowhere else than DDP itself until this succeeds
     attached = Attached(ddp, algo, chosen, schedule, nonfinite, scaler, transport, group_options)
     attached.lead(way)
     return attached

@@ -6,12 +6,13 @@ import json
 import math
 import os
 import time
-from typing import Any
+from typing import Any, Callable
 
 from ..errors import OptionError
 from .hook import Attached
 from .model import norm
 from .optimizer import Optimizer
+from .outer import Outer
 
 NAMES = ("summary.json", "metrics.jsonl", "settings.json")
 
@@ -22,20 +23,35 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
             for name, value in values.items()}
 
 
+def _teller(also: Any) -> Callable[[dict[str, Any], int], None] | None:
+    """How a writer takes a line: TensorBoard's one by one, W&B's all at once."""
+    if also is None:
+        return None
+    if callable(getattr(also, "add_scalar", None)):
+        return lambda values, step: [also.add_scalar(name, value, step) for name, value in values.items()]
+    if callable(getattr(also, "log", None)):
+        return lambda values, step: also.log(values, step=step)
+    raise OptionError(f"also: a {type(also).__name__} is not valid; expected a writer with add_scalar(name, value, "
+                      "step), as TensorBoard's, or log(values, step=step), as a run of W&B's")
+
+
 class Metrics:
     """Writes the files of one run. Make it on every worker; the first one writes.
 
     directory        made if it is not there; must not hold a run already
-    source           what attach() returned, or an Optimizer: where the costs come from
+    source           what attach() returned, an Optimizer or an Outer: where the costs come from
     steps_per_epoch  of this worker's share of the data
     log_every        steps between two lines
     unit             what examples are: "images" or "words"
+    also             a writer of TensorBoard's (SummaryWriter) or a run of W&B's, which gets every line's finite
+                     numbers as well, on the first worker; closing it stays yours
     settings         what settings.json and summary.json tell besides: model, data, batch, lr ...
     """
 
-    def __init__(self, directory: str, source: Attached | Optimizer, *, steps_per_epoch: int,
-                 log_every: int = 20, unit: str = "images", **settings: Any):
+    def __init__(self, directory: str, source: Attached | Optimizer | Outer, *, steps_per_epoch: int,
+                 log_every: int = 20, unit: str = "images", also: Any = None, **settings: Any):
         self._source = source
+        self._tell = _teller(also)
         self._steps_per_epoch = steps_per_epoch
         self._log_every = log_every
         self._speed = f"{unit}_per_s"
@@ -75,6 +91,9 @@ class Metrics:
                  "seconds": time.perf_counter() - self._began}
         self._file.write(json.dumps(_finite({**place, **values})) + "\n")
         self._file.flush()
+        if self._tell:
+            self._tell({name: value for name, value in values.items()
+                        if isinstance(value, (int, float)) and math.isfinite(value)}, step)
 
     def step(self, loss: float, examples: int, lr: float, accuracy: float = math.nan) -> None:
         """One training step has ended: what this worker saw in it. Time counts from the last call."""

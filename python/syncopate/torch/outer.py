@@ -4,7 +4,8 @@ exchanged (DiLoCo; with part of the entries in few bits, SparseLoCo).
 The optimizer is any of PyTorch's. After `every` steps of it, the difference between the weights that all workers
 began with and this worker's own goes to the library, as a gradient would; the mean of what all have sent is
 applied to the common weights by SGD with Nesterov momentum, and all go on from there. What was not sent waits in
-the residual. Autograd, DistributedDataParallel and the loss are not touched.
+the residual. Autograd and the loss are not touched. The model needs no DistributedDataParallel; if it is in one,
+that one exchanges no gradients any more.
 """
 from __future__ import annotations
 
@@ -20,12 +21,14 @@ from ..core import SUMMED, Reducer, cost_as_dict
 from ..errors import ClosedError, OptionError, PeerError
 from ..library import C
 from ..options import ReducerOptions
-from . import agree, launch, owners, state, watch, wrapped
+from . import agree, launch, owners, state, watch, ways, wrapped
 from .common import Common
+from .density import Density
 from .flat import Flat
 from .model import floats_at, layout_of, norm, trained_parameters
 from .steps import Steps
 
+UPDATES = 1 / 20  # of the entries, each step: with 2 bits each about 1/55 of the bytes of DDP
 ALIKE = ("steps", "the number of zero_grad calls", "the learning rate()")
 ADVICE = ("if a loop leaves out a step on some workers only, let it call outer.skip() there; a GradScaler is "
           "given to Outer(..., scaler=scaler)")
@@ -67,12 +70,10 @@ def _reducer_options(density: float, values: str, forget: float, more: dict[str,
         chosen: dict[str, Any] = {"values": "f32" if values == "q2" else values}
     else:
         options = ReducerOptions("topk")
-        chosen = {"exchange": "split", "residual": "feedback", "values": values, "density": density,
-                  "density_max": density}
+        chosen = {"exchange": "split", "residual": "feedback", "values": values}
         if forget:
             chosen["forget"] = forget
     options.set_all({**chosen, **more})
-    options.check()
     return options
 
 
@@ -80,10 +81,11 @@ class Outer:
     """Exchanges what `every` steps of the optimizer have changed. Collective: every process makes one. As with
     DistributedDataParallel, all begin with the first worker's weights.
 
-    model           a module, not wrapped in DistributedDataParallel over all workers
+    model           a module, or a DistributedDataParallel, whose gradients then stay with their workers
     optimizer       any optimizer of PyTorch's for its parameters
     every           steps of it between two exchanges
     density         share of the entries that is sent; 1 sends everything
+    density_warmup  steps in which it falls from a quarter to that
     values          how their values travel: q2, q4, q8, f16 or f32
     forget          share of what waits that is forgotten with each exchange
     outer_lr, outer_momentum
@@ -96,10 +98,12 @@ class Outer:
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, every: int = 30, *,
-                 density: float = 1 / 64, values: str = "q2", forget: float = 0.0, outer_lr: float = 1.0,
-                 outer_momentum: float = 0.0, delayed: bool = False, scaler: Any = None,
+                 density: float = 1 / 64, density_warmup: int = 0, values: str = "q2", forget: float = 0.0,
+                 outer_lr: float = 1.0, outer_momentum: float = 0.0, delayed: bool = False, scaler: Any = None,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
-        self._model = wrapped.plain_module(model)
+        self._model, ddp = wrapped.module_and_ddp(model)
+        if ddp is not None:
+            ways.check_whole(ddp)
         self._optimizer = wrapped.plain_optimizer(optimizer)
         self.every = _whole("every", every)
         density = _real("density", density, 1e-9, 1, "a number above 0, at most 1")
@@ -107,6 +111,8 @@ class Outer:
         self.outer_lr = _real("outer_lr", outer_lr, 1e-12, 1e6, "a number above 0")
         self.outer_momentum = _real("outer_momentum", outer_momentum, 0, 0.9999, "a number from 0, below 1")
         chosen = _reducer_options(density, values, forget, options)
+        self.density = Density(chosen, density if density < 1 else None, density_warmup)
+        chosen.check()
         names = trained_parameters(self._model)
         self._check_optimizer(names)
         owners.check_free(names)
@@ -115,7 +121,6 @@ class Outer:
         self._names, self._parameters = list(names), list(names.values())
         self._flat = Flat(self._parameters)
         self.layout = layout_of(names)
-        self.density = density
         self.delayed = bool(delayed)
         self.options = {"algo": "outer", "every": self.every, "outer_lr": self.outer_lr,
                         "outer_momentum": self.outer_momentum, "delayed": self.delayed, **chosen.as_dict()}
@@ -132,6 +137,9 @@ class Outer:
         self._own: torch.Tensor | None = None
         self._told = Steps(self._optimizer, scaler, self._after_step, self._after_skip)
         owners.claim(names, self)
+        self._way = ways.make(ddp) if ddp is not None else None
+        if self._way is not None:
+            self._way.is_closed = True
 
     # The beginning.
 
@@ -193,7 +201,8 @@ class Outer:
         self._flat.read(self._common.now)
         self._land()
         self._common.learn()
-        self._try(self.reducer.begin, self._common.learned.data_ptr(), self.density)
+        self._try(self.reducer.begin, self._common.learned.data_ptr(),
+                  self.density.at(self.steps))
         self._is_under_way = True
         self._since = 0
         if not self.delayed:
@@ -336,8 +345,17 @@ class Outer:
 
     def close(self) -> None:
         """End: the optimizer is left alone from now on, and what waits in the residual is gone. The model keeps
-        its weights. Harmless when done twice."""
+        its weights; a DistributedDataParallel exchanges gradients again. Harmless when done twice."""
         owners.release(self)
         self._told.remove()
+        if self._way is not None:
+            self._way.is_closed = False
         self.reducer.close()
         self.group.close()
+
+
+def updates(ddp: torch.nn.Module, optimizer: torch.optim.Optimizer, density: float | None,
+            options: dict[str, Any]) -> Outer:
+    """What attach() does for AdamW and its kin: every worker's optimizer makes a step with its own gradient, and
+    what it has changed is exchanged, each time."""
+    return Outer(ddp, optimizer, 1, density=UPDATES if density is None else density, **options)

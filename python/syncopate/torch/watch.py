@@ -13,6 +13,7 @@ import torch
 from ..core import Layout
 from ..errors import OptionError
 from ..library import Merged
+from . import wrapped
 
 
 def _living(*kinds: type) -> list[Any]:
@@ -35,6 +36,11 @@ def check_scalers(caller: str = "attach") -> None:
                 "if the scaler is another model's)")
 
 
+def suits_sparse(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether it can make use of gradients most of whose entries are zero."""
+    return isinstance(wrapped.plain_optimizer(optimizer), torch.optim.SGD)
+
+
 def warn_of_optimizers(parameters: Sequence[torch.Tensor], has_momentum: bool) -> None:
     """Warn if these parameters' optimizer is none that sparse gradients suit."""
     own = set(map(id, parameters))
@@ -42,11 +48,12 @@ def warn_of_optimizers(parameters: Sequence[torch.Tensor], has_momentum: bool) -
         groups = optimizer.__dict__.get("param_groups", ())
         if not any(id(each) in own for group in groups for each in group["params"]):
             continue
-        if not isinstance(optimizer, torch.optim.SGD):
+        if not suits_sparse(optimizer):
             warnings.warn(
                 f"{type(optimizer).__name__} divides by the size of past gradients, which sparse ones "
-                "distort: it trains worse than with DDP unless much is sent. Use torch.optim.SGD, or "
-                'algo="ssgd"; at least a density_warmup and a density of 0.1 (docs/pytorch.md)',
+                "distort: it trains worse than with DDP unless much is sent. Use attach(ddp, "
+                "optimizer=optimizer), which sends its updates instead, or syncopate.torch.Outer "
+                "(docs/pytorch.md)",
                 stacklevel=2)
         elif has_momentum and any(group["momentum"] for group in groups):
             warnings.warn("momentum is kept in the residual (momentum=...) and by the optimizer as well; "

@@ -44,13 +44,12 @@ def check_module(model: Any) -> None:
         raise OptionError(f"Optimizer() wants a whole model: {SHARDED}")
 
 
-def plain_module(model: Any) -> torch.nn.Module:
-    """The module whose weights Outer exchanges: the model itself, or what torch.compile() was given. OptionError
-    if its weights are not whole, or its gradients are exchanged already."""
+def module_and_ddp(model: Any) -> tuple[torch.nn.Module, DistributedDataParallel | None]:
+    """The module whose weights Outer exchanges, and the DistributedDataParallel around it, if there is one; both may
+    have been given to torch.compile(). OptionError if the weights are not whole."""
     model = getattr(model, "_orig_mod", model)
-    if isinstance(model, DistributedDataParallel):
-        raise OptionError("the model is wrapped in DistributedDataParallel, which exchanges every gradient, so that "
-                          "nothing is left for Outer; give its .module, and train without the wrapper")
+    ddp = model if isinstance(model, DistributedDataParallel) else None
+    model = getattr(ddp.module, "_orig_mod", ddp.module) if ddp is not None else model
     if not isinstance(model, torch.nn.Module):
         raise OptionError(f"Outer() wants the model itself, not a {type(model).__name__}")
     for name, parameter in model.named_parameters():
@@ -59,7 +58,7 @@ def plain_module(model: Any) -> torch.nn.Module:
                               "part. Shard with FSDP2 over one worker's own devices only, or not at all")
     if any(each.__name__ == "FullyShardedDataParallel" for each in type(model).__mro__):
         raise OptionError(f"Outer() wants whole weights: {SHARDED}")
-    return model
+    return model, ddp
 
 
 def plain_optimizer(optimizer: Any) -> torch.optim.Optimizer:

@@ -1,5 +1,6 @@
 """The examples run under both launchers."""
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -67,6 +68,16 @@ def test_a_gpt_trains_on_any_text(flags, tmp_path):
                   str(text), "--length", "16", "--width", "16", "--layers", "1", "--dtype", "float32", *flags])
     summary = summary_of(output)
     assert summary["steps"] == 5 and 0 < summary["valid_loss"] < 10 and summary["bytes_out_per_step"] > 0
+
+
+@pytest.mark.parametrize("name", ["accelerate", "lightning", "transformers", "ray"])
+def test_a_framework_exchanges_every_fifth_of_twenty_steps(name):
+    path = os.path.join(EXAMPLES, "frameworks", f"with_{name}.py")
+    with open(path, encoding="utf-8") as file:
+        compile(file.read(), path, "exec")
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    assert "4 exchanges" in run([sys.executable, path])
 
 
 def test_every_method_is_told_a_density_that_it_takes(monkeypatch):

@@ -195,8 +195,11 @@ class Outer:
     @torch.no_grad()
     def exchange(self) -> None:
         """Exchange what was learned since the last time, now. Collective: every worker calls it after the same
-        step. It happens by itself after `every` steps; call it at the end of training, for the last ones."""
+        step. It happens by itself after `every` steps; call it at the end of training, for the last ones. Without
+        a step since the last exchange it does nothing."""
         self._check_open()
+        if self._since == 0:
+            return
         self._look_around()
         self._flat.read(self._common.now)
         self._land()

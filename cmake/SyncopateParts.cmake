@@ -59,13 +59,18 @@ if(SYNCOPATE_HAS_ENGINE AND SYNCOPATE_PNG)
     endif()
 endif()
 
+set(SYNCOPATE_HAS_JANSSON OFF) # for files of weights and models, where there is training
+find_package(Jansson QUIET)
+if(Jansson_FOUND)
+    set(SYNCOPATE_HAS_JANSSON ON)
+endif()
+
 set(SYNCOPATE_HAS_REPORT OFF)
 if(SYNCOPATE_REPORT)
-    find_package(Jansson QUIET)
     if(Jansson_FOUND)
         set(SYNCOPATE_HAS_REPORT ON)
     else()
-        syncopate_leave_out("report" "jansson was not found" SYNCOPATE_REPORT libjansson-dev)
+        syncopate_leave_out("report, safetensors and model files" "jansson was not found" SYNCOPATE_REPORT libjansson-dev)
     endif()
 endif()
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <syncopate/engine/model.h>
+
 struct syn_graph;
 struct node;
 struct plan;
@@ -41,11 +43,20 @@ enum start { START_ZERO, START_ONE, START_UNIFORM, START_NORMAL };
 
 struct tensor {
     enum space space;
-    const char *suffix; /* of the name, such as "weight" */
-    size_t count;       /* of carried arrays: for each example of a batch */
+    const char *suffix;     /* of the name, such as "weight" */
+    struct syn_shape shape; /* of carried arrays: for each example of a batch */
     enum start start;
     double bound; /* uniform in [-bound, bound) */
 };
+
+/* A shape as an initialiser. */
+#define SHAPE(...)                                                                                 \
+    {                                                                                              \
+        sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t),                                          \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 struct layer_kind {
     const char *name;

@@ -49,7 +49,8 @@ static enum syn_status add_tensor(struct syn_model *model, const struct node *no
     size_t rows = tensor->space == SPACE_CARRY ? model->options.batch : 1;
     snprintf(name, sizeof name, "%s.%s", node->name, tensor->suffix);
     model->offsets[node->number][i] = syn_layout_size(layout);
-    return syn_layout_add(layout, name, tensor->count * rows);
+    model->shapes[tensor->space][syn_layout_count(layout)] = tensor->shape;
+    return syn_layout_add(layout, name, syn_shape_count(&tensor->shape) * rows);
 }
 
 static size_t list_tensors(const struct syn_model *model, size_t node, struct tensor *tensors)
@@ -60,8 +61,11 @@ static size_t list_tensors(const struct syn_model *model, size_t node, struct te
 
 static enum syn_status lay_out(struct syn_model *model)
 {
-    for (size_t i = 0; i < SPACE_COUNT; i++)
+    for (size_t i = 0; i < SPACE_COUNT; i++) {
         SYN_TRY(syn_layout_new(&model->layouts[i]));
+        SYN_TRY(syn_engine_allocate(model->graph->count * MOST_TENSORS, sizeof *model->shapes[i],
+                                    &model->shapes[i]));
+    }
     SYN_TRY(syn_engine_allocate(model->graph->count, sizeof *model->offsets, &model->offsets));
     for (size_t i = 0; i < model->graph->count; i++) {
         struct tensor tensors[MOST_TENSORS];
@@ -138,8 +142,10 @@ void syn_model_free(struct syn_model *model)
     free(model->carry[0]);
     free(model->statistics);
     free(model->offsets);
-    for (size_t i = 0; i < SPACE_COUNT; i++)
+    for (size_t i = 0; i < SPACE_COUNT; i++) {
+        free(model->shapes[i]);
         syn_layout_free(model->layouts[i]);
+    }
     syn_graph_free(model->graph);
     free(model);
 }
@@ -203,6 +209,24 @@ const struct syn_layout *syn_model_layout(const struct syn_model *model)
     return model->layouts[SPACE_WEIGHTS];
 }
 
+size_t syn_shape_count(const struct syn_shape *shape)
+{
+    size_t count = 1;
+    for (size_t d = 0; d < shape->dimensions; d++)
+        count *= shape->size[d];
+    return count;
+}
+
+struct syn_shape syn_model_shape(const struct syn_model *model, size_t tensor)
+{
+    return model->shapes[SPACE_WEIGHTS][tensor];
+}
+
+struct syn_shape syn_model_statistics_shape(const struct syn_model *model, size_t tensor)
+{
+    return model->shapes[SPACE_STATISTICS][tensor];
+}
+
 struct syn_input syn_model_input(const struct syn_model *model)
 {
     return model->input;
@@ -236,7 +260,8 @@ void syn_model_restart(struct syn_model *model, enum syn_carry which)
 
 static void fill(const struct tensor *tensor, struct syn_random *random, float *values)
 {
-    for (size_t i = 0; i < tensor->count; i++)
+    size_t count = syn_shape_count(&tensor->shape);
+    for (size_t i = 0; i < count; i++)
         switch (tensor->start) {
         case START_ZERO:
             values[i] = 0;

@@ -15,7 +15,8 @@ struct syn_model {
     struct syn_input input;
     struct onednn *onednn;
     struct syn_layout *layouts[SPACE_COUNT];
-    size_t (*offsets)[MOST_TENSORS]; /* of each node's arrays in their spaces */
+    struct syn_shape *shapes[SPACE_COUNT]; /* of each tensor of the layouts */
+    size_t (*offsets)[MOST_TENSORS];       /* of each node's arrays in their spaces */
     float *statistics;
     float *carry[2];
     int32_t *tokens; /* of the current step, in the order of the plan's rows */

@@ -171,6 +171,13 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
 enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
                                           const struct syn_archive *const *archives, size_t count);
 
+/* The global weights in the states of all workers of a run, without opening a worker.
+ *   archives  [count] of all workers, in the order of their ranks
+ *   weights   [size]
+ * Another number of weights, or states that do not belong together: SYN_FORMAT. */
+enum syn_status syn_worker_saved_weights(const struct syn_archive *const *archives, size_t count,
+                                         size_t size, float *weights);
+
 /* End. In a group with servers, synchronous steps end for all workers or for none: a worker that
  * closes while others go on fails them. NULL is harmless. */
 void syn_worker_close(struct syn_worker *worker);

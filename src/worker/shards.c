@@ -278,19 +278,19 @@ static enum syn_status load(void *state, const struct syn_archive *archive)
 /* Copy everyone's section of that name, a chunk of each `row` of an array, to where it was in the
  * whole.
  *   rows  the optimizer has one row of memory for each float it remembers of a weight */
-static enum syn_status put_together(const struct shards *shards, const char *name, size_t rows,
+static enum syn_status put_together(size_t size, const char *name, size_t rows,
                                     const struct syn_archive *const *archives, size_t count,
                                     float *whole)
 {
     for (size_t rank = 0; rank < count; rank++) {
-        struct syn_chunk chunk = syn_chunk_of(shards->size, count, rank + 1);
+        struct syn_chunk chunk = syn_chunk_of(size, count, rank + 1);
         struct syn_section section = {0};
         SYN_TRY(syn_archive_find(archives[rank], name, &section));
         if (section.count != rows * chunk.count * sizeof(float))
             return syn_fail(SYN_FORMAT, "section \"%s\" of worker %zu of %zu has %zu bytes", name,
                             rank, count, section.count);
         for (size_t row = 0; row < rows; row++)
-            memcpy(whole + row * shards->size + chunk.first,
+            memcpy(whole + row * size + chunk.first,
                    (const float *)section.bytes + row * chunk.count, chunk.count * sizeof(float));
     }
     return SYN_OK;
@@ -305,7 +305,7 @@ static enum syn_status load_memory(struct shards *shards, const struct syn_archi
     float *part = malloc((rows * own.count + 1) * sizeof *part);
     enum syn_status status = whole && part ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
     if (status == SYN_OK)
-        status = put_together(shards, "store/optimizer", rows, archives, count, whole);
+        status = put_together(shards->size, "store/optimizer", rows, archives, count, whole);
     for (size_t row = 0; row < rows && status == SYN_OK; row++)
         memcpy(part + row * own.count, whole + row * shards->size + own.first,
                own.count * sizeof *part);
@@ -320,9 +320,15 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
                                       size_t count, float *weights)
 {
     struct shards *shards = state;
-    SYN_TRY(put_together(shards, "store/weights", 1, archives, count, weights));
+    SYN_TRY(put_together(shards->size, "store/weights", 1, archives, count, weights));
     memcpy(shards->weights, weights, shards->size * sizeof(float));
     return load_memory(shards, archives, count);
+}
+
+static enum syn_status saved(const struct syn_archive *const *archives, size_t count, size_t size,
+                             float *weights)
+{
+    return put_together(size, "store/weights", 1, archives, count, weights);
 }
 
 const struct syn_store_type syn_store_shards = {
@@ -337,5 +343,6 @@ const struct syn_store_type syn_store_shards = {
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,
+    .saved = saved,
     .close = close_state,
 };

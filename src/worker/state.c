@@ -188,3 +188,26 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
     worker->compared = head.compared;
     return status;
 }
+
+enum syn_status syn_worker_saved_weights(const struct syn_archive *const *archives, size_t count,
+                                         size_t size, float *weights)
+{
+    struct head head = {0};
+    for (size_t i = 0; i < count; i++) {
+        SYN_TRY(syn_archive_copy(archives[i], "worker/head", &head, sizeof head));
+        if (head.layout_size != size || head.rank != i || head.workers != count)
+            return syn_fail(SYN_FORMAT,
+                            "state %zu of %zu: worker %llu of %llu with %llu parameters; expected "
+                            "%zu",
+                            i, count, (unsigned long long)head.rank,
+                            (unsigned long long)head.workers, (unsigned long long)head.layout_size,
+                            size);
+    }
+    head.store[sizeof head.store - 1] = '\0';
+    const struct syn_store_type *store = count > 0 ? syn_store_find(head.store) : NULL;
+    if (!store)
+        return syn_fail(SYN_FORMAT, "saved with store \"%s\", which is not known", head.store);
+    if (store->saved)
+        return store->saved(archives, count, size, weights);
+    return syn_archive_copy(archives[0], "store/weights", weights, size * sizeof *weights);
+}

@@ -62,6 +62,11 @@ struct syn_store_type {
     enum syn_status (*load_regrouped)(void *state, const struct syn_archive *const *archives,
                                       size_t count, float *weights);
 
+    /* (optional) The global weights in the states of all workers of a run. Without it each of them
+     * has all, as "store/weights". */
+    enum syn_status (*saved)(const struct syn_archive *const *archives, size_t count, size_t size,
+                             float *weights);
+
     /* (optional) This worker ends: say so while the communication thread is there. */
     void (*leave)(void *state);
 

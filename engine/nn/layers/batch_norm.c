@@ -24,12 +24,12 @@ static size_t tensors(const struct syn_graph *graph, const struct node *node,
 {
     (void)graph;
     size_t channels = node->shape.channels;
-    tensors[WEIGHT] = (struct tensor){SPACE_WEIGHTS, "weight", channels, START_ONE, 0};
-    tensors[BIAS] = (struct tensor){SPACE_WEIGHTS, "bias", channels, START_ZERO, 0};
+    tensors[WEIGHT] = (struct tensor){SPACE_WEIGHTS, "weight", SHAPE(channels), START_ONE, 0};
+    tensors[BIAS] = (struct tensor){SPACE_WEIGHTS, "bias", SHAPE(channels), START_ZERO, 0};
     tensors[RUNNING_MEAN] =
-        (struct tensor){SPACE_STATISTICS, "running_mean", channels, START_ZERO, 0};
+        (struct tensor){SPACE_STATISTICS, "running_mean", SHAPE(channels), START_ZERO, 0};
     tensors[RUNNING_VARIANCE] =
-        (struct tensor){SPACE_STATISTICS, "running_var", channels, START_ONE, 0};
+        (struct tensor){SPACE_STATISTICS, "running_var", SHAPE(channels), START_ONE, 0};
     return 4;
 }
 

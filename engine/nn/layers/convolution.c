@@ -30,12 +30,14 @@ static size_t tensors(const struct syn_graph *graph, const struct node *node,
                       struct tensor *tensors)
 {
     struct syn_convolution c = node->options.convolution;
-    size_t inputs = graph_from(graph, node, 0)->channels * c.kernel * c.kernel;
+    size_t channels = graph_from(graph, node, 0)->channels;
+    size_t inputs = channels * c.kernel * c.kernel;
     double bound = 1 / sqrt((double)inputs);
     tensors[CONVOLUTION_WEIGHT] =
-        (struct tensor){SPACE_WEIGHTS, "weight", inputs * c.outputs, START_UNIFORM, bound};
+        (struct tensor){SPACE_WEIGHTS, "weight", SHAPE(c.outputs, channels, c.kernel, c.kernel),
+                        START_UNIFORM, bound};
     tensors[CONVOLUTION_BIAS] =
-        (struct tensor){SPACE_WEIGHTS, "bias", c.outputs, START_UNIFORM, bound};
+        (struct tensor){SPACE_WEIGHTS, "bias", SHAPE(c.outputs), START_UNIFORM, bound};
     return c.no_bias ? 1 : 2;
 }
 

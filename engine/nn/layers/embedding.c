@@ -26,8 +26,9 @@ static size_t vocabulary(const struct syn_graph *graph, const struct node *node)
 static size_t tensors(const struct syn_graph *graph, const struct node *node,
                       struct tensor *tensors)
 {
-    size_t count = vocabulary(graph, node) * node->options.outputs;
-    tensors[WEIGHT] = (struct tensor){SPACE_WEIGHTS, "weight", count, START_NORMAL, 0};
+    tensors[WEIGHT] =
+        (struct tensor){SPACE_WEIGHTS, "weight",
+                        SHAPE(vocabulary(graph, node), node->options.outputs), START_NORMAL, 0};
     return 1;
 }
 

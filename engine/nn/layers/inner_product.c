@@ -24,10 +24,10 @@ static size_t tensors(const struct syn_graph *graph, const struct node *node,
 {
     size_t inputs = shape_values(graph_from(graph, node, 0));
     double bound = 1 / sqrt((double)inputs);
-    tensors[WEIGHT] = (struct tensor){SPACE_WEIGHTS, "weight", inputs * node->options.outputs,
+    tensors[WEIGHT] = (struct tensor){SPACE_WEIGHTS, "weight", SHAPE(node->options.outputs, inputs),
                                       START_UNIFORM, bound};
     tensors[BIAS] =
-        (struct tensor){SPACE_WEIGHTS, "bias", node->options.outputs, START_UNIFORM, bound};
+        (struct tensor){SPACE_WEIGHTS, "bias", SHAPE(node->options.outputs), START_UNIFORM, bound};
     return 2;
 }
 

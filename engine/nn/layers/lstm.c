@@ -34,16 +34,16 @@ static size_t tensors(const struct syn_graph *graph, const struct node *node,
     size_t inputs = graph_from(graph, node, 0)->channels;
     size_t hidden = node->options.outputs;
     double bound = 1 / sqrt((double)hidden);
-    tensors[WEIGHT_INPUT] =
-        (struct tensor){SPACE_WEIGHTS, "weight_ih_l0", 4 * hidden * inputs, START_UNIFORM, bound};
-    tensors[WEIGHT_HIDDEN] =
-        (struct tensor){SPACE_WEIGHTS, "weight_hh_l0", 4 * hidden * hidden, START_UNIFORM, bound};
+    tensors[WEIGHT_INPUT] = (struct tensor){SPACE_WEIGHTS, "weight_ih_l0",
+                                            SHAPE(4 * hidden, inputs), START_UNIFORM, bound};
+    tensors[WEIGHT_HIDDEN] = (struct tensor){SPACE_WEIGHTS, "weight_hh_l0",
+                                             SHAPE(4 * hidden, hidden), START_UNIFORM, bound};
     tensors[BIAS_INPUT] =
-        (struct tensor){SPACE_WEIGHTS, "bias_ih_l0", 4 * hidden, START_UNIFORM, bound};
+        (struct tensor){SPACE_WEIGHTS, "bias_ih_l0", SHAPE(4 * hidden), START_UNIFORM, bound};
     tensors[BIAS_HIDDEN] =
-        (struct tensor){SPACE_WEIGHTS, "bias_hh_l0", 4 * hidden, START_UNIFORM, bound};
-    tensors[CARRIED_HIDDEN] = (struct tensor){SPACE_CARRY, "hidden", hidden, START_ZERO, 0};
-    tensors[CARRIED_CELL] = (struct tensor){SPACE_CARRY, "cell", hidden, START_ZERO, 0};
+        (struct tensor){SPACE_WEIGHTS, "bias_hh_l0", SHAPE(4 * hidden), START_UNIFORM, bound};
+    tensors[CARRIED_HIDDEN] = (struct tensor){SPACE_CARRY, "hidden", SHAPE(hidden), START_ZERO, 0};
+    tensors[CARRIED_CELL] = (struct tensor){SPACE_CARRY, "cell", SHAPE(hidden), START_ZERO, 0};
     return 6;
 }
 

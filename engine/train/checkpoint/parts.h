@@ -20,6 +20,25 @@ enum syn_status syn_checkpoint_unpack_regrouped(struct syn_checkpoints *checkpoi
 enum syn_status syn_checkpoint_add_settings(const struct syn_train_options *options,
                                             struct syn_archive *archive);
 
+/* Names and shapes of all tensors as a section, and whether a model still has the same: what
+ * differs is SYN_INVALID. Archives of before there were any pass. */
+enum syn_status syn_checkpoint_add_tensors(const struct syn_model *model,
+                                           struct syn_archive *archive);
+enum syn_status syn_checkpoint_check_tensors(const struct syn_archive *archive, const char *origin,
+                                             const struct syn_model *model);
+
+/* Told each tensor of an archive, in the order in which they lie in its arrays. */
+struct syn_checkpoint_tensor {
+    char name[256];
+    struct syn_shape shape;
+};
+typedef enum syn_status syn_checkpoint_visit(void *context,
+                                             const struct syn_checkpoint_tensor *tensor,
+                                             bool is_statistic);
+enum syn_status syn_checkpoint_read_tensors(const struct syn_archive *archive, const char *origin,
+                                            struct syn_input *input, syn_checkpoint_visit *visit,
+                                            void *context);
+
 /* The folder of a checkpoint: while parts of it are being written it has another name.
  *   mine  set if this worker, of all on its file system, gave it its name; that one clears up */
 enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t rank,

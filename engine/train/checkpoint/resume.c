@@ -23,6 +23,8 @@ static enum syn_status load_part(const struct syn_replica *replica, uint64_t ste
     if (status == SYN_OK && head->params != replica->params)
         status = syn_report(SYN_FORMAT, "%s: %" PRIu64 " parameters; the model has %zu", path,
                             head->params, replica->params);
+    if (status == SYN_OK)
+        status = syn_checkpoint_check_tensors(loaded, path, replica->model);
     if (status != SYN_OK) {
         syn_archive_free(loaded);
         return status;

@@ -124,6 +124,7 @@ enum syn_status syn_checkpoint_pack(const struct syn_checkpoints *checkpoints,
     SYN_TRY(syn_checkpoint_add_settings(&replica->options, archive));
     SYN_TRY(syn_archive_add(archive, "train/meters", &sums, sizeof sums));
     SYN_TRY(syn_archive_add(archive, "train/best", best, sizeof *best));
+    SYN_TRY(syn_checkpoint_add_tensors(replica->model, archive));
     SYN_TRY(add_floats(archive, "train/weights", replica->weights, replica->params));
     SYN_TRY(add_floats(archive, "model/statistics", syn_model_statistics(replica->model),
                        statistics_size(replica)));

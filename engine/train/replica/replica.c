@@ -119,15 +119,20 @@ enum syn_status syn_replica_build(struct syn_replica *replica, uint64_t batch)
 }
 
 /* FNV-1a over the weights as 32-bit words: plenty to tell two runs apart. */
-uint64_t syn_replica_hash(const struct syn_replica *replica)
+uint64_t syn_weights_hash(const float *weights, size_t count)
 {
     uint64_t result = 0xcbf29ce484222325U;
-    for (size_t i = 0; i < replica->params; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t word;
-        memcpy(&word, &replica->global[i], sizeof word);
+        memcpy(&word, &weights[i], sizeof word);
         result = (result ^ word) * 0x100000001b3U;
     }
     return result;
+}
+
+uint64_t syn_replica_hash(const struct syn_replica *replica)
+{
+    return syn_weights_hash(replica->global, replica->params);
 }
 
 void syn_replica_close(struct syn_replica *replica)

@@ -60,7 +60,8 @@ enum syn_status syn_replica_build(struct syn_replica *replica, uint64_t batch);
 /* Whether this member is a parameter server, which neither learns nor writes files. */
 bool syn_replica_serves(const struct syn_replica *replica);
 
-/* A hash of the global weights. */
+/* A hash of weights, and of the global ones. */
+uint64_t syn_weights_hash(const float *weights, size_t count);
 uint64_t syn_replica_hash(const struct syn_replica *replica);
 
 void syn_replica_close(struct syn_replica *replica);

@@ -84,6 +84,25 @@ void syn_model_free(struct syn_model *model);
 /* The shape of weights and gradient; owned by the model. */
 const struct syn_layout *syn_model_layout(const struct syn_model *model);
 
+/* The dimensions of an array, the slowest first, as PyTorch has them. */
+#define SYN_MOST_DIMENSIONS 4
+struct syn_shape {
+    size_t dimensions;
+    size_t size[SYN_MOST_DIMENSIONS]; /* of each; 0 after the last */
+};
+
+/* How many values an array of that shape has. */
+size_t syn_shape_count(const struct syn_shape *shape);
+
+/* The shape of tensor number i of the layout. */
+struct syn_shape syn_model_shape(const struct syn_model *model, size_t tensor);
+
+/* What PyTorch calls a tensor of a ready model, where its usual form has another name for it:
+ * torchvision's AlexNet has features.0.weight for conv1.weight. Any other name stays as it is.
+ *   model  its name; one that is not a ready model's renames nothing
+ * Writes as snprintf does, and returns the length that the whole would have. */
+size_t syn_model_pytorch_name(const char *model, const char *tensor, char *name, size_t capacity);
+
 /* The input it was built for. */
 struct syn_input syn_model_input(const struct syn_model *model);
 
@@ -157,6 +176,7 @@ enum syn_status syn_model_forward(struct syn_model *model, const float *weights,
  * array of this layout, empty without batch norm. The caller may read it, average it over workers
  * and write it back. */
 const struct syn_layout *syn_model_statistics_layout(const struct syn_model *model);
+struct syn_shape syn_model_statistics_shape(const struct syn_model *model, size_t tensor);
 float *syn_model_statistics(struct syn_model *model);
 
 /* What LSTMs carry from one batch of tokens to the next: hidden and cell state of each layer,

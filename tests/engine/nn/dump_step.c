@@ -1,18 +1,24 @@
 /* The engine's side of the comparison with PyTorch (parity.py): runs steps of plain SGD on weights
  * and examples from files, and writes what came of them.
  *
- *     dump_step layout MODEL                          prints a line "name count" for each tensor
+ *     dump_step layout MODEL                          prints a line "name count" for each tensor,
+ *                                                     by PyTorch's name
  *     dump_step run MODEL DIRECTORY BATCH SIZE STEPS RATE
+ *
+ *     dump_step scores MODEL DIRECTORY BATCH SIZE
  *
  * with SIZE the height and width of images, or the time steps of texts,
  *
  * reads weights.f32, labels.i32, images.f32 or tokens.i32 ([STEPS] batches) and writes losses.f64
- * [STEPS], gradient.f32 (of the first step), final.f32 (the weights at the end), statistics.f32. */
+ * [STEPS], gradient.f32 (of the first step), final.f32 (the weights at the end), statistics.f32; or,
+ * for "scores", makes weights and statistics up, writes them as weights.safetensors, and scores.f32
+ * for images.f32 or tokens.i32. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <syncopate/engine/model.h>
+#include <syncopate/engine/weights.h>
 
 static int fail(const char *what, const char *which)
 {
@@ -79,7 +85,9 @@ static int print_layout(const char *name)
     const struct syn_layout *layout = syn_model_layout(model);
     for (size_t i = 0; i < syn_layout_count(layout); i++) {
         struct syn_tensor tensor = syn_layout_tensor(layout, i);
-        printf("%s %zu\n", tensor.name, tensor.count);
+        char called[256];
+        syn_model_pytorch_name(name, tensor.name, called, sizeof called);
+        printf("%s %zu\n", called, tensor.count);
     }
     syn_model_free(model);
     return 0;
@@ -173,11 +181,92 @@ static int run(char **words)
     return good ? 0 : fail("cannot run", words[0]);
 }
 
+/* Statistics that are neither all 0 nor all 1, variances above 0. */
+static void vary_statistics(struct syn_model *model)
+{
+    const struct syn_layout *layout = syn_model_statistics_layout(model);
+    float *statistics = syn_model_statistics(model);
+    for (size_t t = 0; t < syn_layout_count(layout); t++) {
+        struct syn_tensor tensor = syn_layout_tensor(layout, t);
+        bool is_mean = strstr(tensor.name, "mean") != NULL;
+        for (size_t i = 0; i < tensor.count; i++) {
+            float wave = (float)((i * 7 + t * 3) % 11) / 11;
+            statistics[tensor.offset + i] = is_mean ? wave / 4 - 0.125F : wave / 2 + 0.75F;
+        }
+    }
+}
+
+static enum syn_status save(struct syn_model *model, const char *name, const float *weights,
+                            const char *path)
+{
+    struct syn_weights *made = NULL;
+    const struct syn_layout *layout = syn_model_layout(model);
+    const struct syn_layout *statistics = syn_model_statistics_layout(model);
+    enum syn_status status = syn_weights_new(&made);
+    for (size_t i = 0; status == SYN_OK && i < syn_layout_count(layout); i++) {
+        struct syn_tensor tensor = syn_layout_tensor(layout, i);
+        struct syn_shape shape = syn_model_shape(model, i);
+        status = syn_weights_add(made, tensor.name, &shape, weights + tensor.offset);
+    }
+    for (size_t i = 0; status == SYN_OK && i < syn_layout_count(statistics); i++) {
+        struct syn_tensor tensor = syn_layout_tensor(statistics, i);
+        struct syn_shape shape = syn_model_statistics_shape(model, i);
+        status =
+            syn_weights_add(made, tensor.name, &shape, syn_model_statistics(model) + tensor.offset);
+    }
+    if (status == SYN_OK) {
+        struct syn_weights_info *info = syn_weights_info(made);
+        snprintf(info->model, sizeof info->model, "%s", name);
+        info->input = syn_model_input(model);
+        status = syn_weights_save(made, SYN_NAMES_PYTORCH, path);
+    }
+    syn_weights_free(made);
+    return status;
+}
+
+static int write_scores(char **words)
+{
+    char path[1024];
+    size_t batch = strtoul(words[2], NULL, 10);
+    size_t size = strtoul(words[3], NULL, 10);
+    struct syn_model *model = build(words[0], batch, size);
+    if (!model)
+        return fail("cannot build", words[0]);
+    struct syn_input input = syn_model_input(model);
+    bool tokens = input.kind == SYN_INPUT_TOKENS;
+    size_t time = tokens ? size : 1;
+    size_t pixels = input.channels * input.height * input.width;
+    float *weights = malloc(syn_layout_size(syn_model_layout(model)) * sizeof *weights);
+    float *scores = malloc(batch * time * input.classes * sizeof *scores);
+    struct syn_examples examples = {.count = batch};
+    void *read = tokens ? read_file(words[1], "tokens.i32", batch * time, sizeof(int32_t))
+                        : read_file(words[1], "images.f32", batch * pixels, sizeof(float));
+    examples.tokens = tokens ? read : NULL;
+    examples.images = tokens ? NULL : read;
+    bool good = weights && scores && read;
+    if (good) {
+        syn_model_initialise(model, 5, weights);
+        vary_statistics(model);
+        snprintf(path, sizeof path, "%s/weights.safetensors", words[1]);
+        good =
+            save(model, words[0], weights, path) == SYN_OK &&
+            syn_model_forward(model, weights, &examples, scores) == SYN_OK &&
+            write_file(words[1], "scores.f32", scores, batch * time * input.classes, sizeof(float));
+    }
+    free(read);
+    free(scores);
+    free(weights);
+    syn_model_free(model);
+    return good ? 0 : fail("cannot score", words[0]);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "layout") == 0)
         return print_layout(argv[2]);
     if (argc == 8 && strcmp(argv[1], "run") == 0)
         return run(argv + 2);
+    if (argc == 6 && strcmp(argv[1], "scores") == 0)
+        return write_scores(argv + 2);
     return fail("usage: layout MODEL | run", "MODEL DIRECTORY BATCH SIZE STEPS RATE");
 }

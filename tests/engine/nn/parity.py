@@ -26,7 +26,7 @@ except ImportError:
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
-import pytorch_step  # noqa: E402
+from pytorch_step import models  # noqa: E402
 
 GRADIENT_TOLERANCE = 1e-4
 STEP_TOLERANCE = 1e-3
@@ -107,11 +107,11 @@ def alexnet_order(shape):
 def make_model(name):
     if name == "alexnet":
         numbers = iter(((14, alexnet_order), (17, rows_order)))
-        return pytorch_step.AlexNet(lambda rate: HashedDropout(rate, *next(numbers)))
+        return models.AlexNet(dropout=lambda rate: HashedDropout(rate, *next(numbers)))
     if name == "lstm":
         numbers = iter((2, 4, 6))
-        return pytorch_step.Lstm(1500, 0.65, lambda rate: HashedDropout(rate, next(numbers), sequence_order))
-    return pytorch_step.MODELS[name]()
+        return models.Lstm(1500, 0.65, dropout=lambda rate: HashedDropout(rate, next(numbers), sequence_order))
+    return models.MODELS[name]()
 
 
 def relative(ours, theirs):
@@ -159,8 +159,8 @@ def vary_norms(model):
     """Weights and biases of batch norm that are not all ones and zeros. What is added to a shortcut is small
     beside it, as in a trained network; otherwise rounding errors grow with every block. The two models with the
     most values have them farther from ReLU's kink, or else no draw would do."""
-    last = ".bn3" if isinstance(model, pytorch_step.ResNet50) else ".bn2"
-    is_large = isinstance(model, (pytorch_step.ResNet50, pytorch_step.Vgg16))
+    last = ".bn3" if isinstance(model, models.ResNet) else ".bn2"
+    is_large = isinstance(model, (models.ResNet, models.Vgg16))
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             scale = 0.2 if name.startswith("layer") and last in name else 1.0
@@ -174,7 +174,7 @@ def vary_norms(model):
 
 
 def random_examples(model, batch, size):
-    if isinstance(model, pytorch_step.Lstm):
+    if isinstance(model, models.Lstm):
         return tuple(torch.randint(model.classes, (batch, size)) for _ in range(2))
     return torch.randn(batch, model.image[0], size, size), torch.randint(model.classes, (batch,))
 

@@ -1,0 +1,237 @@
+/* Safetensors: eight bytes with the length of a JSON text, the text, and the values one tensor
+ * after the other. The text has for each tensor its type, its shape and where its values lie, and
+ * under "__metadata__" texts about the file. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/fail.h"
+#include "engine/weights/weights.h"
+
+#define MOST_HEADER 100000000
+#define METADATA    "__metadata__"
+
+static uint64_t read_length(const uint8_t *bytes)
+{
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | bytes[i];
+    return length;
+}
+
+static enum syn_status refuse(const struct syn_weights *weights, const char *name, const char *what)
+{
+    return syn_report(SYN_FORMAT, "%s: %.128s%s%s", syn_weights_origin(weights), name,
+                      name[0] ? ": " : "", what);
+}
+
+/* A whole number of a list. */
+static bool read_number(const json_t *list, size_t i, size_t *number)
+{
+    const json_t *value = json_array_get(list, i);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *number = (size_t)json_integer_value(value);
+    return true;
+}
+
+static bool read_shape(const json_t *list, struct syn_shape *shape)
+{
+    if (!json_is_array(list) || json_array_size(list) > SYN_MOST_DIMENSIONS)
+        return false;
+    *shape = (struct syn_shape){.dimensions = json_array_size(list)};
+    for (size_t d = 0; d < shape->dimensions; d++)
+        if (!read_number(list, d, &shape->size[d]))
+            return false;
+    return true;
+}
+
+/* What lies between two numbers of bytes after the header. */
+struct values {
+    const uint8_t *bytes;
+    size_t count;
+    size_t covered; /* by the tensors so far; in the end by as many bytes as there are */
+};
+
+static enum syn_status read_tensor(struct syn_weights *weights, const char *name,
+                                   const json_t *about, struct values *values)
+{
+    size_t begin;
+    size_t end;
+    struct syn_shape shape;
+    const char *type = json_string_value(json_object_get(about, "dtype"));
+    const json_t *offsets = json_object_get(about, "data_offsets");
+    if (!type || json_array_size(offsets) != 2 || !read_number(offsets, 0, &begin) ||
+        !read_number(offsets, 1, &end) || begin > end || end > values->count)
+        return refuse(weights, name, "expected dtype, shape and data_offsets within the file");
+    values->covered += end - begin;
+    if (syn_weights_is_counter(name))
+        return SYN_OK;
+    if (strcmp(type, "F32") != 0)
+        return syn_report(SYN_FORMAT, "%s: %.128s is of type %.16s; expected F32",
+                          syn_weights_origin(weights), name, type);
+    if (!read_shape(json_object_get(about, "shape"), &shape))
+        return refuse(weights, name, "a shape that is not a list of at most four whole numbers");
+    if (!syn_shape_fits(&shape, end - begin) ||
+        syn_shape_count(&shape) * sizeof(float) != end - begin)
+        return refuse(weights, name, "its shape and its data_offsets contradict each other");
+    return syn_weights_take(weights, name, &shape, values->bytes + begin);
+}
+
+static void read_text(const json_t *metadata, const char *key, char *text, size_t capacity)
+{
+    const char *value = json_string_value(json_object_get(metadata, key));
+    snprintf(text, capacity, "%s", value ? value : "");
+}
+
+static size_t read_count(const json_t *metadata, const char *key)
+{
+    const char *value = json_string_value(json_object_get(metadata, key));
+    return value && value[0] >= '0' && value[0] <= '9' ? strtoull(value, NULL, 10) : 0;
+}
+
+static void read_metadata(const json_t *metadata, struct syn_weights_info *info)
+{
+    char image[64];
+    struct syn_input *input = &info->input;
+    read_text(metadata, "model", info->model, sizeof info->model);
+    read_text(metadata, "data", info->data, sizeof info->data);
+    read_text(metadata, "algo", info->algo, sizeof info->algo);
+    read_text(metadata, "image", image, sizeof image);
+    input->classes = read_count(metadata, "classes");
+    bool is_image =
+        sscanf(image, "%5zux%5zux%5zu", &input->channels, &input->height, &input->width) == 3;
+    input->kind = is_image ? SYN_INPUT_IMAGES : SYN_INPUT_TOKENS;
+    info->step = read_count(metadata, "step");
+    info->steps = read_count(metadata, "steps");
+}
+
+static enum syn_status read_all(const json_t *header, struct values *values,
+                                struct syn_weights *weights)
+{
+    const char *name;
+    json_t *about;
+    json_object_foreach((json_t *)header, name, about)
+    {
+        if (strcmp(name, METADATA) == 0)
+            read_metadata(about, syn_weights_info(weights));
+        else
+            SYN_TRY(read_tensor(weights, name, about, values));
+    }
+    if (values->covered != values->count)
+        return syn_report(SYN_FORMAT, "%s: its tensors cover %zu bytes of %zu",
+                          syn_weights_origin(weights), values->covered, values->count);
+    return SYN_OK;
+}
+
+enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
+                                     struct syn_weights *weights)
+{
+    json_error_t error;
+    uint64_t length = count >= 8 ? read_length(bytes) : 0;
+    if (length < 2 || length > MOST_HEADER || length > count - 8)
+        return refuse(weights, "", "no safetensors file");
+    struct values values = {bytes + 8 + length, count - 8 - (size_t)length, 0};
+    json_t *header =
+        json_loadb((const char *)bytes + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    if (!header)
+        return refuse(weights, "its header", error.text);
+    enum syn_status status = json_is_object(header) ? read_all(header, &values, weights)
+                                                    : refuse(weights, "its header", "no object");
+    json_decref(header);
+    return status;
+}
+
+static int put_text(json_t *metadata, const char *key, const char *value)
+{
+    return value[0] ? json_object_set_new(metadata, key, json_string(value)) : 0;
+}
+
+static int put_count(json_t *metadata, const char *key, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return put_text(metadata, key, text);
+}
+
+/* All values are texts: the format has no others here. "format" is what readers of PyTorch want. */
+static json_t *make_metadata(const struct syn_weights_info *info, enum syn_names names)
+{
+    char image[64] = "";
+    const struct syn_input *input = &info->input;
+    json_t *metadata = json_object();
+    if (input->kind == SYN_INPUT_IMAGES && input->classes > 0)
+        snprintf(image, sizeof image, "%zux%zux%zu", input->channels, input->height, input->width);
+    int failures = put_text(metadata, "format", "pt") | put_text(metadata, "model", info->model) |
+                   put_text(metadata, "data", info->data) | put_text(metadata, "algo", info->algo) |
+                   put_text(metadata, "image", image) |
+                   put_text(metadata, "names", names == SYN_NAMES_PYTORCH ? "pytorch" : "own");
+    if (input->classes > 0)
+        failures |= put_count(metadata, "classes", input->classes);
+    if (info->step > 0)
+        failures |=
+            put_count(metadata, "step", info->step) | put_count(metadata, "steps", info->steps);
+    if (failures == 0)
+        return metadata;
+    json_decref(metadata);
+    return NULL;
+}
+
+static json_t *make_row(const struct syn_shape *shape, size_t begin, size_t end)
+{
+    json_t *sizes = json_array();
+    for (size_t d = 0; d < shape->dimensions; d++)
+        json_array_append_new(sizes, json_integer((json_int_t)shape->size[d]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", sizes, "data_offsets",
+                     (json_int_t)begin, (json_int_t)end);
+}
+
+/* The JSON text, to be freed; NULL without memory. */
+static char *make_header(const struct syn_weights_writing *writing)
+{
+    struct syn_weights *weights = writing->weights;
+    size_t at = 0;
+    char name[SYN_WEIGHTS_NAME];
+    json_t *header = json_object();
+    bool good = json_object_set_new(header, METADATA,
+                                    make_metadata(syn_weights_info(weights), writing->names)) == 0;
+    for (size_t i = 0; i < syn_weights_count(weights) && good; i++) {
+        struct syn_weights_tensor tensor = syn_weights_tensor(weights, i);
+        size_t bytes = syn_shape_count(&tensor.shape) * sizeof(float);
+        syn_weights_name(weights, i, writing->names, name);
+        good = json_object_set_new(header, name, make_row(&tensor.shape, at, at + bytes)) == 0;
+        at += bytes;
+    }
+    char *text = good ? json_dumps(header, JSON_COMPACT) : NULL;
+    json_decref(header);
+    return text;
+}
+
+static enum syn_status put_header(struct syn_sink *sink, const char *text)
+{
+    static const char blanks[8] = "        ";
+    uint8_t length[8];
+    size_t count = strlen(text);
+    size_t padding = (8 - count % 8) % 8; /* so that values are aligned */
+    for (int i = 0; i < 8; i++)
+        length[i] = (uint8_t)((uint64_t)(count + padding) >> (8 * i));
+    SYN_TRY(syn_sink_put(sink, length, sizeof length));
+    SYN_TRY(syn_sink_put(sink, text, count));
+    return syn_sink_put(sink, blanks, padding);
+}
+
+enum syn_status syn_safetensors_write(struct syn_sink *sink, void *context)
+{
+    const struct syn_weights_writing *writing = context;
+    char *text = make_header(writing);
+    if (!text)
+        return syn_report(SYN_MEMORY, "cannot make the header of %s", writing->path);
+    enum syn_status status = put_header(sink, text);
+    free(text);
+    for (size_t i = 0; i < syn_weights_count(writing->weights) && status == SYN_OK; i++) {
+        struct syn_weights_tensor tensor = syn_weights_tensor(writing->weights, i);
+        status = syn_sink_put(sink, tensor.values, syn_shape_count(&tensor.shape) * sizeof(float));
+    }
+    return status;
+}

@@ -1,0 +1,54 @@
+/* What the files of this folder share: formats read bytes into weights and make bytes of them. */
+#ifndef SYN_ENGINE_WEIGHTS_H
+#define SYN_ENGINE_WEIGHTS_H
+
+#include <stdint.h>
+
+#include <syncopate/engine/weights.h>
+
+#define SYN_WEIGHTS_NAME 256 /* bytes of a tensor's name with its NUL */
+
+/* Say where weights are from. */
+void syn_weights_set_origin(struct syn_weights *weights, const char *origin);
+
+/* "3x32x32"; "scalar" without dimensions. */
+#define SYN_SHAPE_TEXT 96
+void syn_shape_text(const struct syn_shape *shape, char text[SYN_SHAPE_TEXT]);
+
+/* Number of values, unless that many floats do not fit into so many bytes. */
+bool syn_shape_fits(const struct syn_shape *shape, size_t bytes);
+
+/* Whether this is one of the counters that PyTorch saves with batch norm. */
+bool syn_weights_is_counter(const char *name);
+
+/* Add a tensor whose values lie anywhere in memory, refusing what is not finite. */
+enum syn_status syn_weights_take(struct syn_weights *weights, const char *name,
+                                 const struct syn_shape *shape, const uint8_t *bytes);
+
+/* The name of tensor number i in a file. */
+void syn_weights_name(struct syn_weights *weights, size_t i, enum syn_names names,
+                      char name[SYN_WEIGHTS_NAME]);
+
+/* A file's bytes in parts, given in order; the status of the first that could not be written. */
+struct syn_sink;
+enum syn_status syn_sink_put(struct syn_sink *sink, const void *bytes, size_t count);
+
+/* Write a file under another name, to the disk, then under its own; nothing is left of one that
+ * could not be written.
+ *   write  puts all bytes of it */
+typedef enum syn_status syn_sink_write(struct syn_sink *sink, void *context);
+enum syn_status syn_sink_make(const char *path, syn_sink_write *write, void *context);
+
+/* The formats. Reading: bytes of the whole file into weights that have an origin. */
+struct syn_weights_writing {
+    struct syn_weights *weights;
+    enum syn_names names;
+    const char *path;
+};
+enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
+                                     struct syn_weights *weights);
+enum syn_status syn_safetensors_write(struct syn_sink *sink, void *writing);
+enum syn_status syn_npz_read(const uint8_t *bytes, size_t count, struct syn_weights *weights);
+enum syn_status syn_npz_write(struct syn_sink *sink, void *writing);
+
+#endif

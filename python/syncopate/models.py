@@ -1,0 +1,265 @@
+"""The ready models in PyTorch: the same layers, arithmetic and, with `--names pytorch`, names of tensors, so that what
+`syncopate export` writes can be used there.
+
+    from syncopate import models
+    model = models.load("weights.safetensors")     # or .npz, with the model's name: load("weights.npz", "lenet")
+    scores = model(images)
+
+Needs PyTorch and, for .npz, NumPy. The models follow the image's size and the number of classes, as the engine's do.
+"""
+import json
+import math
+import struct
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ModelError(ValueError):
+    """A file that holds no weights, or those of another model."""
+
+
+class Mlp(nn.Module):
+    def __init__(self, image=(1, 28, 28), classes=10):
+        super().__init__()
+        self.image, self.classes = image, classes
+        self.fc1 = nn.Linear(math.prod(image), 512)
+        self.fc2 = nn.Linear(512, 512)
+        self.fc3 = nn.Linear(512, classes)
+
+    def forward(self, x):
+        x = F.relu(self.fc1(x.flatten(1)))
+        return self.fc3(F.relu(self.fc2(x)))
+
+
+class LeNet(nn.Module):
+    def __init__(self, image=(1, 28, 28), classes=10):
+        super().__init__()
+        self.image, self.classes = image, classes
+        channels, height, width = image
+        self.conv1 = nn.Conv2d(channels, 20, 5)
+        self.conv2 = nn.Conv2d(20, 50, 5)
+        self.fc1 = nn.Linear(50 * math.prod(((side - 4) // 2 - 4) // 2 for side in (height, width)), 500)
+        self.fc2 = nn.Linear(500, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.conv1(x), 2)
+        x = F.max_pool2d(self.conv2(x), 2)
+        return self.fc2(F.relu(self.fc1(x.flatten(1))))
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions; where the shape changes, a 1x1 convolution on the shortcut."""
+    widening = 1
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.downsample = projection(inputs, outputs, stride)
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        return F.relu(y + (self.downsample(x) if self.downsample else x))
+
+
+class Bottleneck(nn.Module):
+    """1x1, 3x3 with the stride, 1x1 to four times the channels."""
+    widening = 4
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * width)
+        self.downsample = projection(inputs, 4 * width, stride)
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        y = self.bn3(self.conv3(y))
+        return F.relu(y + (self.downsample(x) if self.downsample else x))
+
+
+def projection(inputs, outputs, stride):
+    if stride == 1 and inputs == outputs:
+        return None
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+
+def add_stages(model, block, inputs, stages):
+    """layer1, layer2, ...: (width, number of blocks) each; all but the first halve the image. Returns the channels."""
+    for stage, (width, count) in enumerate(stages, 1):
+        layers = []
+        for i in range(count):
+            layers.append(block(inputs, width, 2 if stage > 1 and i == 0 else 1))
+            inputs = block.widening * width
+        setattr(model, f"layer{stage}", nn.Sequential(*layers))
+    return inputs
+
+
+class CifarResNet(nn.Module):
+    def __init__(self, depth, image=(3, 32, 32), classes=10):
+        super().__init__()
+        self.image, self.classes = image, classes
+        self.conv1 = nn.Conv2d(image[0], 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        blocks = (depth - 2) // 6
+        self.fc = nn.Linear(add_stages(self, BasicBlock, 16, [(16, blocks), (32, blocks), (64, blocks)]), classes)
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+class ResNet(nn.Module):
+    """ResNet-18 and ResNet-50, under torchvision's names."""
+
+    def __init__(self, block, counts, image=(3, 224, 224), classes=1000):
+        super().__init__()
+        self.image, self.classes = image, classes
+        self.conv1 = nn.Conv2d(image[0], 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.fc = nn.Linear(add_stages(self, block, 64, list(zip((64, 128, 256, 512), counts))), classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x))), 3, 2, 1)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+class Vgg16(nn.Module):
+    def __init__(self, image=(3, 32, 32), classes=10):
+        super().__init__()
+        self.image, self.classes = image, classes
+        self.features = nn.Sequential()
+        inputs = image[0]
+        for stage, (outputs, count) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), 1):
+            for i in range(1, count + 1):
+                self.features.add_module(f"conv{stage}_{i}", nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False))
+                self.features.add_module(f"bn{stage}_{i}", nn.BatchNorm2d(outputs))
+                self.features.add_module(f"relu{stage}_{i}", nn.ReLU(inplace=True))
+                inputs = outputs
+            self.features.add_module(f"pool{stage}", nn.MaxPool2d(2))
+        self.fc = nn.Linear(512 * (image[1] // 32) * (image[2] // 32), classes)
+
+    def forward(self, x):
+        return self.fc(self.features(x).flatten(1))
+
+
+def alexnet_side(side):
+    """Pixels on a side after five convolutions and three poolings."""
+    side = (side + 4 - 11) // 4 + 1
+    for _ in range(3):
+        side = (side - 3) // 2 + 1
+    return side
+
+
+class AlexNet(nn.Module):
+    """In one column, under torchvision's names; unlike torchvision's, without a pooling to 6x6 before the inner
+    products, which changes nothing at 224x224."""
+
+    def __init__(self, image=(3, 224, 224), classes=1000, dropout=nn.Dropout):
+        super().__init__()
+        self.image, self.classes = image, classes
+        self.features = nn.Sequential(
+            nn.Conv2d(image[0], 64, 11, 4, 2), nn.ReLU(), nn.MaxPool2d(3, 2),
+            nn.Conv2d(64, 192, 5, 1, 2), nn.ReLU(), nn.MaxPool2d(3, 2),
+            nn.Conv2d(192, 384, 3, 1, 1), nn.ReLU(), nn.Conv2d(384, 256, 3, 1, 1), nn.ReLU(),
+            nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(3, 2))
+        self.classifier = nn.Sequential(
+            dropout(0.5), nn.Linear(256 * alexnet_side(image[1]) * alexnet_side(image[2]), 4096), nn.ReLU(),
+            dropout(0.5), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, classes))
+
+    def forward(self, x):
+        return self.classifier(self.features(x).flatten(1))
+
+
+class Lstm(nn.Module):
+    """Embedding, two LSTM layers, inner product; the hidden state is carried from batch to batch (carry), until
+    it is set to [None, None] again. Scores are [batch * time][words]."""
+
+    def __init__(self, hidden, rate, image=None, classes=10000, dropout=nn.Dropout):
+        super().__init__()
+        del image  # there is none
+        self.classes = classes
+        self.embedding = nn.Embedding(classes, hidden)
+        self.lstm0 = nn.LSTM(hidden, hidden, batch_first=True)
+        self.lstm1 = nn.LSTM(hidden, hidden, batch_first=True)
+        self.fc = nn.Linear(hidden, classes)
+        self.drop0, self.drop1, self.drop2 = (dropout(rate) if rate else nn.Identity() for _ in range(3))
+        self.carry = [None, None]
+
+    def forward(self, tokens):
+        x = self.drop0(self.embedding(tokens))
+        x, state0 = self.lstm0(x, self.carry[0])
+        x, state1 = self.lstm1(self.drop1(x), self.carry[1])
+        self.carry = [tuple(t.detach() for t in state) for state in (state0, state1)]
+        return self.fc(self.drop2(x)).flatten(0, 1)
+
+
+# By name; each takes image=(channels, height, width) and classes=number.
+MODELS = {
+    "mlp": Mlp, "lenet": LeNet, "vgg16": Vgg16, "alexnet": AlexNet,
+    "resnet20": lambda **how: CifarResNet(20, **how), "resnet56": lambda **how: CifarResNet(56, **how),
+    "resnet110": lambda **how: CifarResNet(110, **how),
+    "resnet18": lambda **how: ResNet(BasicBlock, (2, 2, 2, 2), **how),
+    "resnet50": lambda **how: ResNet(Bottleneck, (3, 4, 6, 3), **how),
+    "lstm-small": lambda **how: Lstm(200, 0.0, **how), "lstm": lambda **how: Lstm(1500, 0.65, **how),
+}
+
+MOST_HEADER_BYTES = 100_000_000
+
+
+def read_safetensors(path):
+    """Tensors by name, and what the file says of itself."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    length = struct.unpack_from("<Q", data)[0] if len(data) >= 8 else 0
+    if not 2 <= length <= min(MOST_HEADER_BYTES, len(data) - 8):
+        raise ModelError(f"{path}: no safetensors file")
+    header = json.loads(data[8:8 + length].decode())
+    about = header.pop("__metadata__", {})
+    tensors = {}
+    for name, row in header.items():
+        if row["dtype"] != "F32":
+            raise ModelError(f"{path}: {name} is of type {row['dtype']}; expected F32")
+        begin, _ = row["data_offsets"]
+        tensors[name] = torch.frombuffer(data, dtype=torch.float32, count=math.prod(row["shape"]),
+                                         offset=8 + length + begin).reshape(row["shape"]).clone()
+    return tensors, about
+
+
+def read_npz(path):
+    import numpy
+    with numpy.load(path) as arrays:
+        return {name: torch.from_numpy(arrays[name]) for name in arrays.files}, {}
+
+
+def load(path, model=None, **how):
+    """The model that the weights are of, with them, ready to be used (eval()).
+
+    model, image, classes: instead of what the file says of itself; an .npz says nothing.
+    Weights of AlexNet and of residual networks need `syncopate export --names pytorch`."""
+    tensors, about = (read_npz if str(path).endswith(".npz") else read_safetensors)(path)
+    model = model or about.get("model")
+    if model not in MODELS:
+        raise ModelError(f"{path}: model {model!r}; expected one of {', '.join(MODELS)}")
+    if "classes" in about:
+        how.setdefault("classes", int(about["classes"]))
+    if "image" in about:
+        how.setdefault("image", tuple(int(size) for size in about["image"].split("x")))
+    made = MODELS[model](**how)
+    try:
+        made.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise ModelError(f"{path}: not the weights of {model}; or exported without --names pytorch: {error}") from None
+    return made.eval()

@@ -1,0 +1,60 @@
+#!/usr/bin/python3
+"""Every ready model's weights, as the engine saves them, loaded by python/syncopate/models.py: the same scores.
+
+    twins.py DUMP_STEP COMMAND [MODEL...]
+
+Scores must agree to 1e-4 of the largest. Exits with 77 (skipped) where there is no PyTorch.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import torch
+except ImportError:
+    print("twins.py: PyTorch is not installed; skipped")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
+from pytorch_step import models  # noqa: E402
+
+TOLERANCE = 1e-4
+SIZES = {"mlp": (4, 28), "lenet": (4, 28), "vgg16": (4, 32), "alexnet": (2, 224), "resnet50": (2, 64),
+         "resnet18": (2, 64), "lstm-small": (3, 7), "lstm": (2, 3)}  # batch, height and width or time
+
+
+def compare(name, dump_step, directory):
+    batch, size = SIZES.get(name, (4, 32))
+    torch.manual_seed(1)
+    if name.startswith("lstm"):
+        x = torch.randint(10000, (batch, size))
+        x.numpy().astype(np.int32).tofile(directory / "tokens.i32")
+    else:
+        x = torch.randn(batch, 1 if name in ("mlp", "lenet") else 3, size, size)
+        x.numpy().tofile(directory / "images.f32")
+    subprocess.run([dump_step, "scores", name, directory, str(batch), str(size)], check=True)
+    with torch.no_grad():
+        theirs = models.load(directory / "weights.safetensors")(x).numpy().ravel()
+    ours = np.fromfile(directory / "scores.f32", np.float32)
+    if ours.shape != theirs.shape:
+        return float("inf")
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def main():
+    dump_step, command, names = sys.argv[1], sys.argv[2], sys.argv[3:]
+    listed = json.loads(subprocess.run([command, "list", "--json"], check=True, capture_output=True, text=True).stdout)
+    failed = False
+    for name in names or [row["name"] for row in listed["models"]]:
+        with tempfile.TemporaryDirectory() as directory:
+            error = compare(name, dump_step, pathlib.Path(directory))
+        print(f"{name}: scores within {error:.1e}", flush=True)
+        failed |= not error <= TOLERANCE
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 /* The engine's side of the comparison with PyTorch (parity.py): runs steps of plain SGD on weights
  * and examples from files, and writes what came of them.
  *
+ *     dump_step models                                prints all names
  *     dump_step layout MODEL                          prints a line "name count" for each tensor,
  *                                                     by PyTorch's name
  *     dump_step run MODEL DIRECTORY BATCH SIZE STEPS RATE
@@ -262,6 +263,11 @@ static int write_scores(char **words)
 
 int main(int argc, char **argv)
 {
+    for (size_t i = 0; argc == 2 && strcmp(argv[1], "models") == 0; i++) {
+        if (!syn_model_name(i))
+            return 0;
+        puts(syn_model_name(i));
+    }
     if (argc == 3 && strcmp(argv[1], "layout") == 0)
         return print_layout(argv[2]);
     if (argc == 8 && strcmp(argv[1], "run") == 0)

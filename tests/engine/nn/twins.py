@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 """Every ready model's weights, as the engine saves them, loaded by python/syncopate/models.py: the same scores.
 
-    twins.py DUMP_STEP COMMAND [MODEL...]
+    twins.py DUMP_STEP [MODEL...]
 
 Scores must agree to 1e-4 of the largest. Exits with 77 (skipped) where there is no PyTorch.
 """
-import json
 import pathlib
 import subprocess
 import sys
@@ -45,10 +44,10 @@ def compare(name, dump_step, directory):
 
 
 def main():
-    dump_step, command, names = sys.argv[1], sys.argv[2], sys.argv[3:]
-    listed = json.loads(subprocess.run([command, "list", "--json"], check=True, capture_output=True, text=True).stdout)
+    dump_step, names = sys.argv[1], sys.argv[2:]
+    listed = subprocess.run([dump_step, "models"], check=True, capture_output=True, text=True).stdout
     failed = False
-    for name in names or [row["name"] for row in listed["models"]]:
+    for name in names or listed.split():
         with tempfile.TemporaryDirectory() as directory:
             error = compare(name, dump_step, pathlib.Path(directory))
         print(f"{name}: scores within {error:.1e}", flush=True)

@@ -1,0 +1,130 @@
+"""syncopate export: the global weights of a run, whatever the method and wherever it keeps them.
+
+    test_weights.py COMMAND       the program to test; further arguments as unittest takes them
+"""
+import json
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+COMMAND = "syncopate"
+IMAGES = ["--data", "synthetic", "--synthetic-examples", "96", "--synthetic-channels", "1", "--synthetic-height", "16",
+          "--synthetic-width", "16", "--batch", "8", "--threads", "1"]
+
+
+def call(*words):
+    return subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=200, check=False)
+
+
+def read(path):
+    """The header of a safetensors file, what it says of itself, and the bytes of its values."""
+    with open(path, "rb") as file:
+        data = file.read()
+    length = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:8 + length])
+    return header, header.pop("__metadata__"), data[8 + length:]
+
+
+def hash_of(data):
+    """FNV-1a over 32-bit words, as summary.json has it."""
+    result = 0xcbf29ce484222325
+    for (word,) in struct.iter_unpack("<I", data):
+        result = (result ^ word) * 0x100000001b3 & (1 << 64) - 1
+    return f"{result:016x}"
+
+
+class Weights(unittest.TestCase):
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.home.name, name)
+
+    def train(self, name, *flags):
+        done = call("train", *IMAGES, "--model", "resnet20", "--steps", "3", *flags, "--out", self.path(name), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def export(self, name, *flags, file="weights.safetensors"):
+        done = call("export", self.path(name), "-o", self.path(file), *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.path(file)
+
+    def refuses(self, words, *parts):
+        done = call(*words)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_the_export_has_the_weights_of_the_summary_wherever_they_are_kept(self):
+        for name, flags in (("gtopk", ["--algo", "gtopk", "--workers", "3"]),
+                            ("shards", ["--store", "shards", "--workers", "3"]),
+                            ("ssd", ["--algo", "ssd-sgd", "--workers", "2", "--servers", "2"]),
+                            ("asgd", ["--algo", "asgd", "--workers", "2"])):
+            summary = self.train(name, *flags)
+            header, about, values = self.read_sorted(self.export(name))
+            self.assertEqual(hash_of(values[:4 * summary["params"]]), summary["weights_hash"], name)
+            self.assertEqual((about["model"], about["image"], about["classes"]), ("resnet20", "1x16x16", "10"))
+            self.assertEqual(header["conv1.weight"]["shape"], [16, 1, 3, 3])
+
+    def read_sorted(self, path):
+        header, about, values = read(path)
+        last = max(row["data_offsets"][1] for row in header.values())
+        self.assertEqual(last, len(values))
+        for name, row in header.items():
+            self.assertEqual(4 * math.prod(row["shape"]), row["data_offsets"][1] - row["data_offsets"][0], name)
+        return header, about, values
+
+    def test_pytorch_names_are_those_of_torchvision(self):
+        self.train("run", "--workers", "2")
+        header, _, _ = read(self.export("run", "--names", "pytorch"))
+        self.assertIn("layer2.0.downsample.0.weight", header)
+        self.assertIn("layer2.0.downsample.1.running_var", header)
+        self.assertFalse([name for name in header if ".down." in name])
+
+    def test_npz_has_the_same_arrays(self):
+        self.train("run")
+        header, _, values = read(self.export("run"))
+        with zipfile.ZipFile(self.export("run", file="weights.npz")) as archive:
+            self.assertIsNone(archive.testzip())
+            self.assertEqual(sorted(archive.namelist()), sorted(f"{name}.npy" for name in header))
+            for name, row in header.items():
+                data = archive.read(f"{name}.npy")
+                length = struct.unpack_from("<H", data, 8)[0]
+                self.assertEqual((10 + length) % 64, 0)
+                self.assertIn(str(tuple(row["shape"])).replace(" ", "").rstrip(")").rstrip(","),
+                              data[10:10 + length].decode().replace(" ", ""))
+                self.assertEqual(data[10 + length:], values[slice(*row["data_offsets"])], name)
+
+    def test_a_run_that_has_not_ended_says_from_which_step_it_is(self):
+        self.train("run", "--checkpoint-every", "2")
+        shutil.rmtree(self.path("run/checkpoints/step-3"))
+        done = call("export", self.path("run"), "-o", self.path("weights.safetensors"))
+        self.assertIn("step 2 of 3: the run has not ended", done.stdout)
+        shutil.rmtree(self.path("run/checkpoints"))
+        self.refuses(["export", self.path("run"), "-o", self.path("w.safetensors")], "no checkpoint")
+        self.assertFalse(os.path.exists(self.path("w.safetensors")))
+
+    def test_what_cannot_be_exported_is_refused_in_a_line(self):
+        self.refuses(["export", self.path("nothing"), "-o", "w.npz"], "nothing", "no checkpoint")
+        self.train("run", "--workers", "2")
+        self.refuses(["export", self.path("run")], "-o")
+        self.refuses(["export", self.path("run"), "-o", "w.pt"], "w.pt", ".safetensors or .npz")
+        self.refuses(["export", self.path("run"), "-o", "w.npz", "--best"], "--keep-best")
+        os.remove(self.path("run/checkpoints/step-3/worker-1.syn"))
+        self.refuses(["export", self.path("run"), "-o", "w.npz"], "worker-1.syn")
+        done = call("export", self.path("run"), "-o", self.path("none/w.npz"))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+
+
+if __name__ == "__main__":
+    COMMAND = sys.argv.pop(1)
+    unittest.main()

@@ -163,11 +163,12 @@ static void print_words(const struct syn_train_summary *summary)
             (unsigned long long)summary->servers, summary->staleness_mean,
             (unsigned long long)summary->staleness_max);
     if (summary->best_step > 0)
-        printf(
-            "best on the validation part: perplexity %.2f after %.4g epochs (checkpoints/step-%llu)"
-            "\n",
-            exp(summary->best_validation_loss), summary->best_epoch,
-            (unsigned long long)summary->best_step);
+        printf("best on the %s part: %s %.*f after %.4g epochs (checkpoints/step-%llu)\n",
+               isnan(summary->validation_loss) ? "test" : "validation",
+               summary->on_text ? "perplexity" : "loss", summary->on_text ? 2 : 4,
+               summary->on_text ? exp(summary->best_validation_loss)
+                                : summary->best_validation_loss,
+               summary->best_epoch, (unsigned long long)summary->best_step);
     if (summary->idle[0])
         printf("%s\n", summary->idle);
 }

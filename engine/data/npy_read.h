@@ -32,6 +32,14 @@ struct syn_zip_file {
     int method; /* 0: stored, 8: deflated */
 };
 
+/* Told of each file of an archive.
+ *   name  [length], without a NUL
+ * A failure ends the list with it. */
+typedef enum syn_status syn_zip_visit(void *context, const char *name, size_t length,
+                                      const struct syn_zip_file *file);
+enum syn_status syn_zip_list(const char *archive, const uint8_t *bytes, size_t count,
+                             syn_zip_visit *visit, void *context);
+
 /* Look for a file by its name; file->packed is NULL if it is not there. Damaged: SYN_FORMAT.
  *   archive  the name of the archive, for messages */
 enum syn_status syn_zip_find(const char *archive, const uint8_t *bytes, size_t count,

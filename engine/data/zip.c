@@ -73,8 +73,8 @@ static enum syn_status read_entry(const struct archive *archive, const uint8_t *
     return SYN_OK;
 }
 
-enum syn_status syn_zip_find(const char *archive, const uint8_t *bytes, size_t count,
-                             const char *name, struct syn_zip_file *file)
+enum syn_status syn_zip_list(const char *archive, const uint8_t *bytes, size_t count,
+                             syn_zip_visit *visit, void *context)
 {
     const struct archive a = {archive, bytes, count};
     const size_t end = find_end(&a);
@@ -82,18 +82,40 @@ enum syn_status syn_zip_find(const char *archive, const uint8_t *bytes, size_t c
         return syn_report(SYN_FORMAT, "%s: not a zip archive: no directory at its end", archive);
     size_t at = four(bytes + end + 16);
     for (size_t left = two(bytes + end + 10); left > 0; left--) {
+        struct syn_zip_file file = {0};
         if (at > end || end - at < ENTRY_BYTES || four(bytes + at) != ENTRY_MAGIC)
             return damaged(&a, "no entry of the directory", at);
         size_t length = two(bytes + at + 28);
         size_t next = ENTRY_BYTES + length + two(bytes + at + 30) + two(bytes + at + 32);
         if (next > end - at)
             return damaged(&a, "an entry that is cut short", at);
-        if (length == strlen(name) && memcmp(bytes + at + ENTRY_BYTES, name, length) == 0)
-            return read_entry(&a, bytes + at, file);
+        SYN_TRY(read_entry(&a, bytes + at, &file));
+        SYN_TRY(visit(context, (const char *)bytes + at + ENTRY_BYTES, length, &file));
         at += next;
     }
-    file->packed = NULL;
     return SYN_OK;
+}
+
+struct search {
+    const char *name;
+    struct syn_zip_file *file;
+};
+
+static enum syn_status compare(void *context, const char *name, size_t length,
+                               const struct syn_zip_file *file)
+{
+    const struct search *search = context;
+    if (length == strlen(search->name) && memcmp(name, search->name, length) == 0)
+        *search->file = *file;
+    return SYN_OK;
+}
+
+enum syn_status syn_zip_find(const char *archive, const uint8_t *bytes, size_t count,
+                             const char *name, struct syn_zip_file *file)
+{
+    struct search search = {name, file};
+    file->packed = NULL;
+    return syn_zip_list(archive, bytes, count, compare, &search);
 }
 
 static enum syn_status inflate_all(const char *archive, const char *name,

@@ -178,6 +178,27 @@ enum syn_status syn_model_forward(struct syn_model *model, const float *weights,
     return SYN_OK;
 }
 
+enum syn_status syn_model_score(struct syn_model *model, const float *weights,
+                                const struct syn_examples *examples, struct syn_step_result *result,
+                                float *scores)
+{
+    struct plan *plan;
+    size_t counted;
+    SYN_TRY(check_examples(model, examples, true));
+    *result = (struct syn_step_result){0};
+    if (examples->count == 0)
+        return SYN_OK;
+    SYN_TRY(model_plan(model, examples->count, false, &plan));
+    struct call call = prepare(model, weights, examples, true, &counted);
+    call.base[REGION_CARRY] = model->carry[SYN_CARRY_EVALUATION];
+    size_t loss = plan->kernel_count - 1; /* which may write over the scores */
+    SYN_TRY(plan_run(plan, &call, 0, loss, NULL, NULL, false));
+    copy_scores(model, plan, scores);
+    SYN_TRY(plan_run(plan, &call, loss, plan->kernel_count, NULL, NULL, false));
+    sum_up(&call, counted, result);
+    return SYN_OK;
+}
+
 void syn_model_profile(struct syn_model *model, bool on)
 {
     model->timed = on;

@@ -10,7 +10,7 @@
 struct giving {
     const struct syn_weights *weights;
     const char *model;
-    bool afresh;
+    enum syn_weights_fit fit;
     bool *used; /* [tensors of the weights] */
     size_t wanted;
     size_t taken;
@@ -45,7 +45,9 @@ static enum syn_status refuse(const struct giving *giving, const char *name,
     syn_shape_text(expected, want);
     if (there)
         syn_shape_text(there, have);
-    if (giving->afresh) {
+    if (giving->fit == SYN_FIT_MOST_QUIETLY)
+        return SYN_OK;
+    if (giving->fit == SYN_FIT_MOST) {
         syn_report_log(SYN_LOG_INFO, "%s (%s) starts afresh: %s has %s", name, want, origin,
                        there ? have : "none");
         return SYN_OK;
@@ -81,11 +83,12 @@ static enum syn_status check_rest(const struct giving *giving)
         const char *name = syn_weights_tensor(giving->weights, i).name;
         if (giving->used[i])
             continue;
-        if (!giving->afresh)
+        if (giving->fit == SYN_FIT_WHOLE)
             return syn_report(SYN_INVALID, "%s: %s, which model %s does not have", origin, name,
                               giving->model);
-        syn_report_log(SYN_LOG_INFO, "%s is not used: model %s does not have it", name,
-                       giving->model);
+        if (giving->fit == SYN_FIT_MOST)
+            syn_report_log(SYN_LOG_INFO, "%s is not used: model %s does not have it", name,
+                           giving->model);
     }
     if (2 * giving->taken > giving->wanted)
         return SYN_OK;
@@ -112,10 +115,10 @@ static enum syn_status give_all(struct giving *giving, struct syn_model *model, 
     return check_rest(giving);
 }
 
-enum syn_status syn_weights_give(const struct syn_weights *weights, const char *name, bool afresh,
-                                 struct syn_model *model, float *values)
+enum syn_status syn_weights_give(const struct syn_weights *weights, const char *name,
+                                 enum syn_weights_fit fit, struct syn_model *model, float *values)
 {
-    struct giving giving = {.weights = weights, .model = name, .afresh = afresh};
+    struct giving giving = {.weights = weights, .model = name, .fit = fit};
     SYN_TRY(syn_engine_allocate(syn_weights_count(weights), sizeof *giving.used, &giving.used));
     enum syn_status status = give_all(&giving, model, values);
     free(giving.used);

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "engine/base/fail.h"
+#include "engine/data/npy_read.h"
 #include "engine/weights/weights.h"
 
 #define LOCAL_BYTES   30
@@ -146,10 +147,40 @@ enum syn_status syn_npz_write(struct syn_sink *sink, void *context)
     return status;
 }
 
+/* Take on one array, NAME.npy. A scalar has one item and no dimension. */
+static enum syn_status take(void *context, const char *file_name, size_t length,
+                            const struct syn_zip_file *file)
+{
+    char name[SYN_WEIGHTS_NAME];
+    struct syn_npy array;
+    struct syn_weights *weights = context;
+    const char *origin = syn_weights_origin(weights);
+    if (length < 5 || length - 4 >= sizeof name || memcmp(file_name + length - 4, ".npy", 4) != 0)
+        return syn_report(SYN_FORMAT, "%s: \"%.*s\" is no array of a model", origin,
+                          (int)(length < 64 ? length : 64), file_name);
+    snprintf(name, sizeof name, "%.*s", (int)(length - 4), file_name);
+    if (syn_weights_is_counter(name))
+        return SYN_OK;
+    uint8_t *bytes = malloc(file->count + 1);
+    if (!bytes)
+        return syn_report(SYN_MEMORY, "cannot allocate the %zu bytes of %s", file->count, name);
+    enum syn_status status = syn_zip_unpack(origin, name, file, bytes);
+    if (status == SYN_OK)
+        status = syn_npy_read(origin, bytes, file->count, &array);
+    if (status == SYN_OK && (array.kind != 'f' || array.width != sizeof(float)))
+        status = syn_report(SYN_FORMAT, "%s: %s has items of type %c%zu; expected f4", origin, name,
+                            array.kind, array.width);
+    if (status == SYN_OK) {
+        struct syn_shape shape = {.dimensions = array.dimensions};
+        for (size_t d = 0; d < array.dimensions; d++)
+            shape.size[d] = array.shape[d];
+        status = syn_weights_take(weights, name, &shape, array.bytes);
+    }
+    free(bytes);
+    return status;
+}
+
 enum syn_status syn_npz_read(const uint8_t *bytes, size_t count, struct syn_weights *weights)
 {
-    (void)bytes;
-    return syn_report(SYN_UNSUPPORTED,
-                      "%s: %zu bytes of .npz; weights are read from .safetensors only",
-                      syn_weights_origin(weights), count);
+    return syn_zip_list(syn_weights_origin(weights), bytes, count, take, weights);
 }

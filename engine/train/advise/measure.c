@@ -219,6 +219,5 @@ enum syn_status syn_advise_measure(struct syn_run *run, struct syn_advice *advic
     run->replica.at.steps = steps;
     run->replica.at.step = 0;
     memset(&run->metrics.now.sums, 0, sizeof run->metrics.now.sums);
-    syn_model_initialise(run->replica.model, asked.seed, run->replica.weights);
-    return status;
+    return status == SYN_OK ? syn_replica_initialise(&run->replica) : status;
 }

@@ -12,10 +12,10 @@
 
 /* What does not change the mathematics of the steps made so far. */
 static const char *const may_change[] = {
-    "epochs",        "steps",          "workers",   "threads",  "out",
-    "overwrite",     "evaluate",       "log_every", "data_dir", "checkpoint_every",
-    "resume",        "eval_every",     "run_steps", "lr_from",  "checkpoint_minutes",
-    "compare_every", "select_threads",
+    "epochs",        "steps",          "workers",   "threads",   "out",
+    "overwrite",     "evaluate",       "log_every", "data_dir",  "checkpoint_every",
+    "resume",        "eval_every",     "run_steps", "lr_from",   "checkpoint_minutes",
+    "compare_every", "select_threads", "init",      "init_head", "keep_best",
 };
 
 struct view {

@@ -165,12 +165,20 @@ static enum syn_status evaluate_part(struct syn_evaluation *evaluation, struct s
     return control->stopped ? SYN_OK : check_loss(evaluation->replica, syn_sums_loss(all));
 }
 
-/* The validation part decides which weights are the best; they are saved as soon as they are. */
+bool syn_evaluation_keeps_best(const struct syn_evaluation *evaluation)
+{
+    return evaluation->validation || (evaluation->test && evaluation->replica->options.keep_best);
+}
+
+/* The validation part, or the test part if asked for, decides which weights are the best; they are
+ * saved as soon as they are. */
 static void keep_best(struct syn_evaluation *evaluation)
 {
     const struct syn_position *at = &evaluation->replica->at;
-    double loss = syn_sums_loss(&evaluation->scores.validation);
-    if (!evaluation->validation || (evaluation->best.step > 0 && loss >= evaluation->best.loss))
+    const struct syn_scores *scores = &evaluation->scores;
+    double loss = syn_sums_loss(evaluation->validation ? &scores->validation : &scores->test);
+    if (!syn_evaluation_keeps_best(evaluation) ||
+        (evaluation->best.step > 0 && loss >= evaluation->best.loss))
         return;
     evaluation->best = (struct syn_best){at->step, syn_position_epoch(at), loss};
     evaluation->control->wants_save = true;

@@ -5,7 +5,7 @@
 #include "engine/train/control/control.h"
 #include "engine/train/metrics/metrics.h"
 
-/* The evaluation with the lowest loss on the validation part. Its checkpoint is kept. Lies in
+/* The evaluation with the lowest loss. Its checkpoint is kept. Lies in
  * checkpoints as it is here. */
 struct syn_best {
     uint64_t step; /* 0: there was none */
@@ -23,7 +23,7 @@ struct syn_evaluation {
     float *statistics;             /* [1 + workers][statistics] room to average them */
     struct syn_scores scores;      /* of the last evaluation */
     uint64_t step;                 /* of what weights it was; 0 for none */
-    struct syn_best best;          /* of the run so far, by the validation part */
+    struct syn_best best;          /* of the run so far, by the part that decides */
 };
 
 /* Open the parts of the data that are to be evaluated, if any.
@@ -44,6 +44,9 @@ bool syn_evaluation_is_due(const struct syn_evaluation *evaluation);
 /* Go through the test part with the global weights, each worker its share, and append a line to
  * metrics.jsonl. Collective. */
 enum syn_status syn_evaluate(struct syn_evaluation *evaluation);
+
+/* Whether the checkpoint of the best evaluation is kept. */
+bool syn_evaluation_keeps_best(const struct syn_evaluation *evaluation);
 
 /* Show the watcher how far the run is; control->wants_stop is set if it says so.
  *   evaluated  share of an evaluation that is done; negative outside of one */

@@ -37,9 +37,9 @@ static enum syn_status check_room(const struct syn_run *run)
     const struct syn_replica *replica = &run->replica;
     bool share = syn_group_is_one_process(replica->group);
     double parts = share ? (double)replica->options.workers : 1;
-    return syn_checkpoint_check_room(replica->options.out,
-                                     parts * 4 * sizeof(float) * (double)replica->params,
-                                     SYN_CHECKPOINTS_KEPT + (run->evaluation.validation ? 1 : 0));
+    return syn_checkpoint_check_room(
+        replica->options.out, parts * 4 * sizeof(float) * (double)replica->params,
+        SYN_CHECKPOINTS_KEPT + (syn_evaluation_keeps_best(&run->evaluation) ? 1 : 0));
 }
 
 /* Remove what an earlier run has left where this one's checkpoints go. Worker 0 has seen that it

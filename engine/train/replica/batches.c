@@ -18,6 +18,14 @@ enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_i
     return SYN_OK;
 }
 
+enum syn_status syn_batches_graph(const struct syn_train_options *options,
+                                  const struct syn_data_info *info, struct syn_graph **graph)
+{
+    struct syn_input input;
+    SYN_TRY(syn_batches_input(info, &input));
+    return syn_graph_ready(options->model, &input, graph);
+}
+
 struct syn_streams syn_streams(size_t words, size_t worker, size_t workers)
 {
     size_t all = words < SYN_EVALUATION_STREAMS ? words : SYN_EVALUATION_STREAMS;

@@ -8,6 +8,10 @@
  * them. */
 enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_input *input);
 
+/* The graph of the model that the options name, for these data; free it with syn_graph_free(). */
+enum syn_status syn_batches_graph(const struct syn_train_options *options,
+                                  const struct syn_data_info *info, struct syn_graph **graph);
+
 /* Start going through this worker's share of a part of the data, as the options say. The test
  * part may be smaller than a batch. */
 enum syn_status syn_batches_open(const struct syn_data *data,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/engine/weights.h>
+
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
 
@@ -89,11 +91,9 @@ static uint64_t dropout_seed(const struct syn_replica *replica)
 
 static enum syn_status build_model(struct syn_replica *replica, uint64_t batch)
 {
-    struct syn_input input;
-    struct syn_graph *graph;
+    struct syn_graph *graph = NULL;
     struct syn_model_options how;
-    SYN_TRY(syn_batches_input(syn_data_info(replica->data), &input));
-    SYN_TRY(syn_graph_ready(replica->options.model, &input, &graph));
+    SYN_TRY(syn_batches_graph(&replica->options, syn_data_info(replica->data), &graph));
     syn_model_defaults(&how);
     how.batch = batch;
     how.time = replica->options.time;
@@ -114,8 +114,25 @@ enum syn_status syn_replica_build(struct syn_replica *replica, uint64_t batch)
     SYN_TRY(syn_engine_allocate(replica->params, sizeof(float), &replica->weights));
     if (!syn_replica_serves(replica))
         SYN_TRY(syn_engine_allocate(replica->params, sizeof(float), &replica->global));
-    syn_model_initialise(replica->model, replica->options.seed, replica->weights);
-    return SYN_OK;
+    return syn_replica_initialise(replica);
+}
+
+/* A run that is resumed gets its weights from there. */
+enum syn_status syn_replica_initialise(struct syn_replica *replica)
+{
+    const struct syn_train_options *options = &replica->options;
+    enum syn_weights_fit fit = SYN_FIT_WHOLE;
+    struct syn_weights *weights = NULL;
+    syn_model_initialise(replica->model, options->seed, replica->weights);
+    if (!options->init[0] || options->resume[0])
+        return SYN_OK;
+    if (options->init_head)
+        fit = replica->rank == 0 ? SYN_FIT_MOST : SYN_FIT_MOST_QUIETLY;
+    SYN_TRY(syn_weights_open(options->init, &weights));
+    enum syn_status status =
+        syn_weights_give(weights, options->model, fit, replica->model, replica->weights);
+    syn_weights_free(weights);
+    return status;
 }
 
 /* FNV-1a over the weights as 32-bit words: plenty to tell two runs apart. */

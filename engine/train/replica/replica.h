@@ -57,6 +57,9 @@ enum syn_status syn_replica_open(const struct syn_train_options *options, struct
  *   batch  the most examples that it will be given at once */
 enum syn_status syn_replica_build(struct syn_replica *replica, uint64_t batch);
 
+/* Give the model its first weights: drawn from the seed, or those that the options name. */
+enum syn_status syn_replica_initialise(struct syn_replica *replica);
+
 /* Whether this member is a parameter server, which neither learns nor writes files. */
 bool syn_replica_serves(const struct syn_replica *replica);
 

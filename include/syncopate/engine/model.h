@@ -165,6 +165,11 @@ enum syn_status syn_model_evaluate(struct syn_model *model, const float *weights
                                    const struct syn_examples *examples,
                                    struct syn_step_result *result);
 
+/* As evaluate, and the scores as syn_model_forward() has them. */
+enum syn_status syn_model_score(struct syn_model *model, const float *weights,
+                                const struct syn_examples *examples, struct syn_step_result *result,
+                                float *scores);
+
 /* As evaluate, without labels: the scores before the softmax.
  *   scores  [count][classes] or [count][time][vocabulary] */
 enum syn_status syn_model_forward(struct syn_model *model, const float *weights,

@@ -138,7 +138,8 @@ struct syn_train_summary {
     double test_accuracy;  /* 0 .. 1 */
     double test_perplexity;
     double validation_loss; /* of the last evaluation; NAN: no validation part, as for images */
-    uint64_t best_step;     /* where it was lowest: that checkpoint is kept; 0: none */
+    uint64_t best_step;     /* where it was lowest, or with keep_best and no validation part where
+                             * the test loss was: that checkpoint is kept; 0: none */
     double best_epoch;
     double best_validation_loss;
     double bytes_out_per_step; /* of the worker that sent most; likewise in */

@@ -85,14 +85,17 @@ enum syn_names { SYN_NAMES_OWN, SYN_NAMES_PYTORCH };
 enum syn_status syn_weights_save(struct syn_weights *weights, enum syn_names names,
                                  const char *path);
 
+/* Whether all of a model must be there, or what has another shape or is missing keeps the values it
+ * has: a new last layer for other classes. Then more than half of the tensors must fit, and those
+ * that do not are logged, unless somebody else logs them already. */
+enum syn_weights_fit { SYN_FIT_WHOLE, SYN_FIT_MOST, SYN_FIT_MOST_QUIETLY };
+
 /* Put them into a model: weights and statistics, each by its name or by PyTorch's.
  *   name    of the model, for syn_model_pytorch_name()
- *   afresh  what has another shape, or is not there, keeps the values it has, and is logged: a new
- *           last layer for other classes. More than half of the tensors must fit.
  *   values  [layout size] of the model; on failure they may be changed in part
  * What does not fit: SYN_INVALID, with the tensor and both shapes. */
-enum syn_status syn_weights_give(const struct syn_weights *weights, const char *name, bool afresh,
-                                 struct syn_model *model, float *values);
+enum syn_status syn_weights_give(const struct syn_weights *weights, const char *name,
+                                 enum syn_weights_fit fit, struct syn_model *model, float *values);
 
 void syn_weights_free(struct syn_weights *weights);
 

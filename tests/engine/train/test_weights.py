@@ -1,4 +1,4 @@
-"""syncopate export: the global weights of a run, whatever the method and wherever it keeps them.
+"""Weights out and in: syncopate export, evaluate, train --init and --keep-best.
 
     test_weights.py COMMAND       the program to test; further arguments as unittest takes them
 """
@@ -123,6 +123,67 @@ class Weights(unittest.TestCase):
         self.refuses(["export", self.path("run"), "-o", "w.npz"], "worker-1.syn")
         done = call("export", self.path("run"), "-o", self.path("none/w.npz"))
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+
+    def evaluate(self, *words):
+        done = call("evaluate", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_evaluate_comes_to_the_digits_of_the_run(self):
+        for name, flags in (("images", ["--workers", "3"]), ("best", ["--keep-best", "--eval-every", "1"])):
+            self.train(name, *flags)
+            with open(self.path(f"{name}/metrics.jsonl"), encoding="utf-8") as file:
+                scores = [line for line in map(json.loads, file) if "test_loss" in line]
+            found = self.evaluate(self.path(name))
+            self.assertEqual((found["loss"], found["accuracy"]), (scores[-1]["test_loss"], scores[-1]["test_accuracy"]))
+            self.assertEqual(sum(map(sum, found["confusion"])), found["labels"])
+            self.assertEqual(sum(found["confusion"][i][i] for i in range(10)), found["labels"] * found["accuracy"])
+            self.assertGreaterEqual(found["top5"], found["accuracy"])
+        best = min(scores, key=lambda line: line["test_loss"])
+        found = self.evaluate(self.path("best"), "--best")
+        self.assertEqual((found["step"], found["loss"]), (best["step"], best["test_loss"]))
+
+    def test_a_file_of_weights_evaluates_as_its_run_does(self):
+        self.train("run")
+        ours = self.evaluate(self.path("run"))
+        for flags in ([], ["--names", "pytorch"]):
+            file = self.export("run", *flags)
+            theirs = self.evaluate(file, *IMAGES[:-4], "--batch", "8")
+            self.assertEqual((ours["loss"], ours["confusion"]), (theirs["loss"], theirs["confusion"]))
+
+    def test_training_starts_from_a_file_or_a_run(self):
+        first = self.train("run", "--workers", "2")
+        for init in (self.path("run"), self.export("run"), self.export("run", "--names", "pytorch"),
+                     self.export("run", file="weights.npz")):
+            tuned = self.train("tuned", "--steps", "1", "--lr", "1e-12", "--lr-schedule", "constant", "--overwrite",
+                               "--weight-decay", "0", "--init", init)
+            self.assertNotEqual(tuned["weights_hash"], "")
+            self.assertAlmostEqual(tuned["test_loss"], first["test_loss"], 3)
+
+    def test_weights_of_another_model_are_refused_and_a_head_can_start_afresh(self):
+        self.train("run")
+        file = self.export("run")
+        words = ["train", *IMAGES, "--steps", "1", "--out", self.path("other")]
+        self.refuses([*words, "--model", "mlp", "--init", file], file, "fc1.weight")
+        seven = [*words, "--model", "resnet20", "--synthetic-classes", "7", "--init", file]
+        self.refuses(seven, file, "fc.weight is 10x64", "7x64")
+        done = call(*seven, "--init-head")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("fc.weight (7x64) starts afresh", done.stderr)
+        self.refuses([*words, "--model", "mlp", "--init", file, "--init-head", "--overwrite"], "another model")
+        self.refuses(["evaluate", file, "--model", "lenet", *IMAGES[:-4]], file)
+        self.refuses(["evaluate", self.path("nothing")], "nothing")
+
+    def test_damaged_weights_are_refused(self):
+        self.train("run")
+        with open(self.export("run"), "rb") as file:
+            good = file.read()
+        for name, bytes_ in (("short", good[:-4]), ("empty", b""), ("head", good[:100]),
+                             ("nan", good[:-4] + struct.pack("<f", math.nan))):
+            path = self.path(f"{name}.safetensors")
+            with open(path, "wb") as file:
+                file.write(bytes_)
+            self.refuses(["evaluate", path], path)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,96 @@
+/* A run knows its model and its data; a file of weights knows its model at best, and the data that
+ * are usual for it are meant unless others are asked for. */
+#include "trained.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct typed {
+    char model[SYN_TEXT_BYTES];
+    uint64_t batch;
+    uint64_t threads;
+    bool best;
+};
+
+static const struct syn_setting rows[] = {
+    SYN_SETTING_ROW(struct typed, TEXT, model, "", 0, 0, NULL,
+                    "the model that a file of weights is of, if it does not say so"),
+    SYN_SETTING_ROW(struct typed, COUNT, batch, "0", 0, 1000000, NULL,
+                    "examples at once; 0: as in training"),
+    SYN_SETTING_ROW(struct typed, COUNT, threads, "1", 1, 1024, NULL, "compute on this many cores"),
+    SYN_SETTING_ROW(struct typed, SWITCH, best, "off", 0, 1, NULL,
+                    "take the weights of the run's best evaluation instead of the last"),
+};
+static const struct syn_settings_table table = {"Weights", rows, sizeof rows / sizeof rows[0]};
+
+static bool is_directory(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static enum syn_status open_run(const char *path, const struct typed *typed,
+                                struct trained *trained)
+{
+    enum syn_status status = syn_weights_of_run(
+        path, typed->best ? SYN_WEIGHTS_BEST : SYN_WEIGHTS_LAST, &trained->weights);
+    if (status == SYN_OK)
+        status = syn_train_recall(path, &trained->options);
+    trained->options.resume[0] = '\0'; /* nothing goes on here */
+    return status;
+}
+
+static enum syn_status open_file(const char *path, const struct typed *typed,
+                                 struct trained *trained)
+{
+    enum syn_status status = syn_weights_load(path, &trained->weights);
+    if (status != SYN_OK)
+        return status;
+    const struct syn_weights_info *info = syn_weights_info(trained->weights);
+    const char *model = typed->model[0] ? typed->model : info->model;
+    if (!model[0]) {
+        usage_error("%.256s does not say of which model it is; use --model", path);
+        return SYN_INVALID;
+    }
+    status = syn_train_defaults(model, &trained->options);
+    trained->options.workers = 1;
+    if (status == SYN_OK && info->data[0])
+        status = syn_settings_set(&syn_data_settings, &trained->options.data, "data", info->data);
+    return status;
+}
+
+enum syn_status trained_open(const struct command *self, const struct flag_set *own, int argc,
+                             char **argv, struct trained *trained, struct flags *flags)
+{
+    struct typed typed;
+    const struct flag_set sets[] = {
+        *own, {&table, &typed}, {&syn_data_settings, &trained->options.data}};
+    size_t count = sizeof sets / sizeof sets[0];
+    enum syn_status status = flags_parse(self, sets, count, argc, argv, flags);
+    if (status != SYN_OK || flags->wants_help != HELP_NONE)
+        return status;
+    if (flags->word_count == 0) {
+        usage_error("%s needs the directory of a run or a file of weights", self->name);
+        return SYN_INVALID;
+    }
+    const char *path = flags->words[0];
+    status = syn_train_defaults("lenet", &trained->options);
+    if (status == SYN_OK)
+        status =
+            is_directory(path) ? open_run(path, &typed, trained) : open_file(path, &typed, trained);
+    if (status == SYN_OK) /* what was typed goes over it */
+        status = flags_read(self, sets, count, argc, argv, flags);
+    trained->options.threads = typed.threads;
+    if (typed.batch > 0)
+        trained->options.batch = typed.batch;
+    if (status != SYN_OK)
+        trained_close(trained);
+    return status;
+}
+
+void trained_close(struct trained *trained)
+{
+    syn_weights_free(trained->weights);
+    trained->weights = NULL;
+}

@@ -1,0 +1,24 @@
+/* What commands that use trained weights share: weights of a run or of a file, and the settings that
+ * go with them. */
+#ifndef SYN_APP_TRAINED_H
+#define SYN_APP_TRAINED_H
+
+#include <syncopate/engine/train.h>
+#include <syncopate/engine/weights.h>
+
+#include "command.h"
+
+struct trained {
+    struct syn_train_options options; /* of the run, or usual for the file's model */
+    struct syn_weights *weights;
+};
+
+/* Read the command line: the first word is a run or a file of weights, which is opened; what was typed
+ * of data, model, batch and threads goes over what belongs to it.
+ *   own  the command's own flags, filled in */
+enum syn_status trained_open(const struct command *self, const struct flag_set *own, int argc,
+                             char **argv, struct trained *trained, struct flags *flags);
+
+void trained_close(struct trained *trained);
+
+#endif

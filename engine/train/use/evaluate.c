@@ -1,0 +1,161 @@
+/* Evaluating weights that are there already. The part is gone through as the workers of a run do,
+ * one share after the other, and summed up in the same order: single precision and rounding come out
+ * the same, and with them the digits. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/fail.h"
+#include "engine/base/memory.h"
+#include "engine/train/use/use.h"
+
+#define LIKELIEST 5
+
+struct judging {
+    struct syn_use use;
+    enum syn_data_part part;
+    float *scores; /* [batch][time][classes] */
+    struct syn_quality *quality;
+};
+
+/* Count one guess. Among equal scores the first class wins. */
+static void count(struct syn_quality *quality, const float *scores, size_t label)
+{
+    size_t above = 0;
+    size_t guess = 0;
+    for (size_t c = 0; c < quality->classes; c++) {
+        above += scores[c] > scores[label];
+        guess = scores[c] > scores[guess] ? c : guess;
+    }
+    quality->among_five += above < LIKELIEST;
+    if (quality->confusion)
+        quality->confusion[label * quality->classes + guess]++;
+}
+
+static enum syn_status judge_batch(struct judging *judging, const struct syn_batch *batch,
+                                   struct syn_sums *sums)
+{
+    struct syn_quality *quality = judging->quality;
+    struct syn_step_record record = {0};
+    struct syn_examples examples = syn_batches_examples(batch, 0);
+    size_t labels =
+        batch->count * (quality->on_text ? (size_t)judging->use.options.time : 1); /* of each row */
+    if (batch->count > 0)
+        SYN_TRY(syn_model_score(judging->use.model, judging->use.values, &examples, &record.result,
+                                judging->scores));
+    syn_sums_add(sums, &record);
+    for (size_t i = 0; i < labels; i++)
+        if (batch->labels[i] >= 0)
+            count(quality, judging->scores + i * quality->classes, (size_t)batch->labels[i]);
+    return SYN_OK;
+}
+
+/* The share of one worker. */
+static enum syn_status judge_share(struct judging *judging, size_t worker, struct syn_sums *sums)
+{
+    struct syn_loader *loader = NULL;
+    const struct syn_use *use = &judging->use;
+    size_t workers = (size_t)use->options.workers;
+    size_t count = syn_data_info(use->data)->count[judging->part];
+    if (judging->quality->on_text && syn_streams(count, worker, workers).count == 0)
+        return SYN_OK;
+    SYN_TRY(syn_batches_open(use->data, &use->options, judging->part, worker, &loader));
+    syn_model_restart(use->model, SYN_CARRY_EVALUATION);
+    enum syn_status status = SYN_OK;
+    for (uint64_t i = 0; i < syn_loader_batches(loader) && status == SYN_OK; i++) {
+        struct syn_batch batch;
+        syn_loader_next(loader, &batch);
+        status = judge_batch(judging, &batch, sums);
+    }
+    syn_loader_close(loader);
+    return status;
+}
+
+static enum syn_status judge_all(struct judging *judging)
+{
+    struct syn_quality *quality = judging->quality;
+    struct syn_sums all = {0};
+    for (size_t w = 0; w < judging->use.options.workers; w++) {
+        struct syn_sums own = {0};
+        SYN_TRY(judge_share(judging, w, w == 0 ? &all : &own));
+        if (w > 0)
+            syn_sums_join(&all, &own);
+    }
+    quality->labels = all.counted;
+    quality->correct = all.correct;
+    quality->loss = syn_sums_loss(&all);
+    if (isfinite(quality->loss))
+        return SYN_OK;
+    return syn_report(SYN_NONFINITE, "the loss is %g", quality->loss);
+}
+
+static enum syn_status copy_names(const struct syn_data_info *info, struct syn_quality *quality)
+{
+    if (!info->names)
+        return SYN_OK;
+    SYN_TRY(syn_engine_allocate(info->outputs, sizeof *quality->names, &quality->names));
+    for (size_t i = 0; i < info->outputs; i++) {
+        quality->names[i] = strdup(info->names[i]);
+        if (!quality->names[i])
+            return syn_report(SYN_MEMORY, "cannot allocate the names of %zu classes",
+                              info->outputs);
+    }
+    return SYN_OK;
+}
+
+/* Training and evaluation use one model there, whose batch is the larger of the two. */
+static size_t batch_of(const struct judging *judging)
+{
+    const struct syn_train_options *options = &judging->use.options;
+    size_t words = syn_data_info(judging->use.data)->count[judging->part];
+    size_t most = syn_streams(words, 0, (size_t)options->workers).most;
+    bool is_more = judging->quality->on_text && most > options->batch;
+    return is_more ? most : (size_t)options->batch;
+}
+
+static enum syn_status prepare(struct judging *judging, const struct syn_train_options *options,
+                               const struct syn_weights *weights)
+{
+    struct syn_quality *quality = judging->quality;
+    SYN_TRY(syn_use_open(options, &judging->use));
+    const struct syn_data_info *info = syn_data_info(judging->use.data);
+    if (info->count[judging->part] == 0)
+        return syn_report(SYN_INVALID, "data: %s has no such part", info->name);
+    quality->on_text = info->kind == SYN_DATA_TOKENS;
+    quality->classes = info->outputs;
+    size_t batch = batch_of(judging);
+    size_t time = quality->on_text ? (size_t)judging->use.options.time : 1;
+    SYN_TRY(syn_use_build(&judging->use, weights, batch, time));
+    SYN_TRY(copy_names(info, quality));
+    if (!quality->on_text)
+        SYN_TRY(syn_engine_allocate(quality->classes * quality->classes, sizeof(uint64_t),
+                                    &quality->confusion));
+    return syn_engine_allocate(batch * time * quality->classes, sizeof(float), &judging->scores);
+}
+
+enum syn_status syn_use_evaluate(const struct syn_train_options *options,
+                                 const struct syn_weights *weights, enum syn_data_part part,
+                                 struct syn_quality *quality)
+{
+    struct syn_quality made = {0};
+    struct judging judging = {.part = part, .quality = &made};
+    enum syn_status status = prepare(&judging, options, weights);
+    if (status == SYN_OK)
+        status = judge_all(&judging);
+    free(judging.scores);
+    syn_use_close(&judging.use);
+    if (status != SYN_OK) {
+        syn_quality_free(&made);
+        return status;
+    }
+    *quality = made;
+    return SYN_OK;
+}
+
+void syn_quality_free(struct syn_quality *quality)
+{
+    for (size_t i = 0; quality->names && i < quality->classes; i++)
+        free(quality->names[i]);
+    free(quality->names);
+    free(quality->confusion);
+}

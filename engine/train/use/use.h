@@ -1,0 +1,27 @@
+/* A model with weights that are there already, and the data that it was made for. */
+#ifndef SYN_ENGINE_TRAIN_USE_H
+#define SYN_ENGINE_TRAIN_USE_H
+
+#include <syncopate/engine/use.h>
+
+#include "engine/train/checkpoint/checkpoint.h"
+
+struct syn_use {
+    struct syn_train_options options; /* checked */
+    struct syn_data *data;
+    struct syn_model *model;
+    float *values; /* [params] */
+};
+
+/* Check the options and open the data.
+ *   use  zeroed; close it even after a failure */
+enum syn_status syn_use_open(const struct syn_train_options *options, struct syn_use *use);
+
+/* Build the model for these data and put the weights into it.
+ *   batch  the most examples at once
+ *   time   words of each at once */
+enum syn_status syn_use_build(struct syn_use *use, const struct syn_weights *weights, size_t batch,
+                              size_t time);
+void syn_use_close(struct syn_use *use);
+
+#endif

@@ -62,8 +62,8 @@ static enum syn_status read_entry(const struct archive *archive, const uint8_t *
     if (local > archive->count || archive->count - local < LOCAL_BYTES ||
         four(archive->bytes + local) != LOCAL_MAGIC)
         return damaged(archive, "no file", local);
-    size_t begin = local + LOCAL_BYTES + two(archive->bytes + local + 26) +
-                   two(archive->bytes + local + 28);
+    size_t begin =
+        local + LOCAL_BYTES + two(archive->bytes + local + 26) + two(archive->bytes + local + 28);
     if (begin > archive->count || file->packed_count > archive->count - begin)
         return damaged(archive, "a file that is cut short", begin);
     if (file->method != 0 && file->method != Z_DEFLATED)

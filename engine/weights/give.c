@@ -120,7 +120,15 @@ enum syn_status syn_weights_give(const struct syn_weights *weights, const char *
 {
     struct giving giving = {.weights = weights, .model = name, .fit = fit};
     SYN_TRY(syn_engine_allocate(syn_weights_count(weights), sizeof *giving.used, &giving.used));
-    enum syn_status status = give_all(&giving, model, values);
+    enum syn_status status = SYN_OK;
+    if (fit == SYN_FIT_MOST) { /* nothing is told of another model's weights but that */
+        giving.fit = SYN_FIT_MOST_QUIETLY;
+        status = give_all(&giving, model, values);
+        giving =
+            (struct giving){.weights = weights, .model = name, .fit = fit, .used = giving.used};
+    }
+    if (status == SYN_OK)
+        status = give_all(&giving, model, values);
     free(giving.used);
     return status;
 }

@@ -1,7 +1,7 @@
-/* What the arrays of a checkpoint are: the section "model/tensors", a line for the input and one for
- * each tensor of weights and of statistics, in the order in which they lie in their arrays, with name
- * and shape. A program that knows nothing of the model can take it apart with that, and whoever
- * resumes sees that it is the same model. */
+/* What the arrays of a checkpoint are: the section "model/tensors", a line for the input and one
+ * for each tensor of weights and of statistics, in the order in which they lie in their arrays,
+ * with name and shape. A program that knows nothing of the model can take it apart with that, and
+ * whoever resumes sees that it is the same model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

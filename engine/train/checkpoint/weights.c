@@ -1,6 +1,6 @@
-/* The weights of a run, from the states of all its workers. They are what the run has evaluated: the
- * global weights, wherever the method keeps them, and the mean of the workers' statistics, summed in
- * the order of the ranks as an evaluation does. */
+/* The weights of a run, from the states of all its workers. They are what the run has evaluated:
+ * the global weights, wherever the method keeps them, and the mean of the workers' statistics,
+ * summed in the order of the ranks as an evaluation does. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Evaluating weights that are there already. The part is gone through as the workers of a run do,
- * one share after the other, and summed up in the same order: single precision and rounding come out
- * the same, and with them the digits. */
+ * one share after the other, and summed up in the same order: single precision and rounding come
+ * out the same, and with them the digits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

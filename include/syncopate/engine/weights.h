@@ -81,7 +81,8 @@ enum syn_status syn_weights_open(const char *path, struct syn_weights **weights)
 enum syn_names { SYN_NAMES_OWN, SYN_NAMES_PYTORCH };
 
 /* Write them as a file that is there whole or not at all: safetensors, or .npz by its ending,
- * which holds no more than 4 GB and nothing of syn_weights_info(). Any other ending: SYN_INVALID. */
+ * which holds no more than 4 GB and nothing of syn_weights_info(). Any other ending:
+ * SYN_INVALID. */
 enum syn_status syn_weights_save(struct syn_weights *weights, enum syn_names names,
                                  const char *path);
 

@@ -2,8 +2,8 @@
  * and examples from files, and writes what came of them.
  *
  *     dump_step models                                prints all names
- *     dump_step layout MODEL                          prints a line "name count" for each tensor,
- *                                                     by PyTorch's name
+ *     dump_step layout MODEL                          prints a line "name count" for each
+ *                                                     tensor, by PyTorch's name
  *     dump_step run MODEL DIRECTORY BATCH SIZE STEPS RATE
  *
  *     dump_step scores MODEL DIRECTORY BATCH SIZE
@@ -11,8 +11,8 @@
  * with SIZE the height and width of images, or the time steps of texts,
  *
  * reads weights.f32, labels.i32, images.f32 or tokens.i32 ([STEPS] batches) and writes losses.f64
- * [STEPS], gradient.f32 (of the first step), final.f32 (the weights at the end), statistics.f32; or,
- * for "scores", makes weights and statistics up, writes them as weights.safetensors, and scores.f32
+ * [STEPS], gradient.f32 (of the first step), final.f32 (the weights at the end), statistics.f32;
+ * for "scores" it makes weights and statistics up, writes them as weights.safetensors, and scores.f32
  * for images.f32 or tokens.i32. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -137,7 +137,7 @@ class Weights(unittest.TestCase):
             found = self.evaluate(self.path(name))
             self.assertEqual((found["loss"], found["accuracy"]), (scores[-1]["test_loss"], scores[-1]["test_accuracy"]))
             self.assertEqual(sum(map(sum, found["confusion"])), found["labels"])
-            self.assertEqual(sum(found["confusion"][i][i] for i in range(10)), found["labels"] * found["accuracy"])
+            self.assertAlmostEqual(sum(found["confusion"][i][i] for i in range(10)), found["labels"] * found["accuracy"], 5)
             self.assertGreaterEqual(found["top5"], found["accuracy"])
         best = min(scores, key=lambda line: line["test_loss"])
         found = self.evaluate(self.path("best"), "--best")
@@ -152,13 +152,12 @@ class Weights(unittest.TestCase):
             self.assertEqual((ours["loss"], ours["confusion"]), (theirs["loss"], theirs["confusion"]))
 
     def test_training_starts_from_a_file_or_a_run(self):
-        first = self.train("run", "--workers", "2")
+        first = self.train("run", "--workers", "2", "--model", "mlp")
         for init in (self.path("run"), self.export("run"), self.export("run", "--names", "pytorch"),
                      self.export("run", file="weights.npz")):
-            tuned = self.train("tuned", "--steps", "1", "--lr", "1e-12", "--lr-schedule", "constant", "--overwrite",
+            tuned = self.train("tuned", "--model", "mlp", "--steps", "1", "--lr", "1e-12", "--lr-schedule", "constant", "--overwrite",
                                "--weight-decay", "0", "--init", init)
-            self.assertNotEqual(tuned["weights_hash"], "")
-            self.assertAlmostEqual(tuned["test_loss"], first["test_loss"], 3)
+            self.assertAlmostEqual(tuned["test_loss"], first["test_loss"], 6)
 
     def test_weights_of_another_model_are_refused_and_a_head_can_start_afresh(self):
         self.train("run")

@@ -69,4 +69,16 @@ static inline float syn_block_value(int code, float scale)
     return code ? (float)code * scale : 0;
 }
 
+/* What the codes of a block stand for. A scale that a finite block has needs no look at each code:
+ * that loop is one of vectors. */
+static inline void syn_block_values(const int8_t *code, size_t count, float scale, float *value)
+{
+    if (scale > 0 && scale < (float)INFINITY)
+        for (size_t i = 0; i < count; i++)
+            value[i] = (float)code[i] * scale;
+    else
+        for (size_t i = 0; i < count; i++)
+            value[i] = syn_block_value(code[i], scale);
+}
+
 #endif

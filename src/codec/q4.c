@@ -15,15 +15,26 @@ static size_t scales_bytes(size_t count)
     return measure(count) - (count + 1) / 2;
 }
 
+/* A byte is two codes; of an odd last one the second is not looked at. */
+static void unpack(const uint8_t *bytes, size_t count, int8_t code[SYN_BLOCK])
+{
+    for (size_t i = 0; i < count; i++) {
+        code[2 * i] = (int8_t)((bytes[i] & 15) - BIAS);
+        code[2 * i + 1] = (int8_t)((bytes[i] >> 4) - BIAS);
+    }
+}
+
 static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size_t count,
                    float scale, float *value)
 {
     const uint8_t *codes = bytes + scales_bytes(count);
     (void)kernels;
     for (size_t at = 0; at < count; at += SYN_BLOCK, bytes += sizeof scale) {
+        int8_t code[SYN_BLOCK];
+        size_t here = syn_block_count(count, at);
         memcpy(&scale, bytes, sizeof scale);
-        for (size_t i = at; i < at + syn_block_count(count, at); i++)
-            value[i] = syn_block_value((codes[i / 2] >> i % 2 * 4 & 15) - BIAS, scale);
+        unpack(codes + at / 2, (here + 1) / 2, code);
+        syn_block_values(code, here, scale, value + at);
     }
 }
 

@@ -19,8 +19,7 @@ static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size
     (void)kernels;
     for (size_t at = 0; at < count; at += SYN_BLOCK, bytes += sizeof scale) {
         memcpy(&scale, bytes, sizeof scale);
-        for (size_t i = at; i < at + syn_block_count(count, at); i++)
-            value[i] = syn_block_value(codes[i], scale);
+        syn_block_values(codes + at, syn_block_count(count, at), scale, value + at);
     }
 }
 

@@ -13,6 +13,15 @@ static inline int64_t syn_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Nanoseconds that a thread has had a processor, by its clock; 0 if it has none. */
+static inline int64_t syn_clock_busy_ns(clockid_t thread)
+{
+    struct timespec busy;
+    if (clock_gettime(thread, &busy) != 0)
+        return 0;
+    return (int64_t)busy.tv_sec * 1000000000 + busy.tv_nsec;
+}
+
 /* The same clock as a point in time for pthread_cond_timedwait on a monotonic condition. */
 static inline struct timespec syn_clock_timespec(int64_t ns)
 {

@@ -81,11 +81,12 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
 }
 
 /* The largest entries, of equal ones those of lower index: whenever the list is full it is cut
- * down, and the smallest that stays is what later ones must exceed. */
-static void pick(struct syn_list *picked, const float *dense, size_t size, size_t limit)
+ * down, and the smallest that stays is what later ones must exceed.
+ * Returns the largest magnitude of all. */
+static uint32_t pick(struct syn_list *picked, const float *dense, size_t size, size_t limit)
 {
     const struct syn_kernels *kernels = syn_kernels();
-    uint32_t cutoff = 0;
+    uint32_t cutoff = 0, largest = 0;
     picked->count = 0;
     for (size_t at = 0; at < size; at += SYN_BLOCK) {
         if (picked->count > 2 * limit) {
@@ -98,8 +99,10 @@ static void pick(struct syn_list *picked, const float *dense, size_t size, size_
                                 .value = picked->value + picked->count};
         kernels->scan(dense + at, size - at < SYN_BLOCK ? size - at : SYN_BLOCK, &scan);
         picked->count += scan.found;
+        largest = scan.largest > largest ? scan.largest : largest;
     }
     syn_list_keep_largest(picked, limit, NULL);
+    return largest;
 }
 
 /* What was not picked, and what of the picks came back. */
@@ -121,12 +124,11 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
     list.about.limit = (uint32_t)syn_select_share(in->density, size);
     if (!own->split || list.about.limit > own->setup.limit)
         return syn_fail(SYN_INVALID, "a density of %g is more than there is room for", in->density);
-    size_t bad = syn_first_not_finite(in->dense, size);
-    list.is_nonfinite = bad < size;
-    list.nonfinite_entry = (uint32_t)bad;
-    own->picked.count = 0;
-    if (!list.is_nonfinite)
-        pick(&own->picked, in->dense, size, list.about.limit);
+    list.is_nonfinite = pick(&own->picked, in->dense, size, list.about.limit) >= SYN_INFINITY_BITS;
+    if (list.is_nonfinite) {
+        own->picked.count = 0;
+        list.nonfinite_entry = (uint32_t)syn_first_not_finite(in->dense, size);
+    }
     list.list = own->picked;
     SYN_TRY(syn_exchange_split.run(own->split, &list, &own->out));
     out->is_nonfinite = own->out.is_nonfinite;

@@ -104,6 +104,12 @@ enum syn_status syn_comm_wait(struct syn_comm *comm, struct syn_work *work)
     return work->status == SYN_OK ? SYN_OK : syn_fail_again(work->status, work->cause);
 }
 
+int64_t syn_comm_busy_ns(struct syn_comm *comm)
+{
+    clockid_t clock;
+    return pthread_getcpuclockid(comm->thread, &clock) == 0 ? syn_clock_busy_ns(clock) : 0;
+}
+
 void syn_comm_close(struct syn_comm *comm)
 {
     if (!comm)

@@ -36,6 +36,9 @@ void syn_comm_post(struct syn_comm *comm, struct syn_work *work);
  * called more than once. */
 enum syn_status syn_comm_wait(struct syn_comm *comm, struct syn_work *work);
 
+/* Nanoseconds that its thread has had a processor. */
+int64_t syn_comm_busy_ns(struct syn_comm *comm);
+
 /* Run what is posted, then end the thread. NULL is harmless. */
 void syn_comm_close(struct syn_comm *comm);
 

@@ -1,12 +1,17 @@
-/* Few bits first, then few entries: an entry in four bits arrives now, with its rounding error a
- * step later; one that is left out arrives when it has grown.
+/* Few bits first, then few entries: an entry in four bits arrives now, with its rounding error
+ * a step later; one that is left out arrives when it has grown.
  *
  * Of each step the slowest worker's computing counts, for all wait for it; and the shortest
- * exchange, for the others' began earlier and contains waiting for that worker. The medians over
- * some steps are what a decision is made from, so that a link that stalls once, or one long step,
- * changes nothing. A step that became too long falls as far as it must; a richer form is tried a
- * little at a time, and if it does not fit, ever more rarely, until something has changed: without
- * that, a link between two forms would make every other decision wrong. */
+ * exchange, for the others' began earlier and contains waiting for that worker. The medians
+ * over some steps are what a decision is made from, so that a link that stalls once, or one
+ * long step, changes nothing. An exchange also takes processor time, and where computing has no
+ * core to spare it takes that from computing; on a small model many bits cost more of it than
+ * of the link. How much was taken nobody can see, but it is no more than the exchange had, and
+ * no more than computing was held up. Some of it any exchange takes, however little it sends:
+ * the poorest form shows how much, and counts from there. A step that became too long falls as
+ * far as it must; a richer form is tried a little at a time, and if it does not fit, ever more
+ * rarely, until something has changed: without that, a link between two forms would make every
+ * other decision wrong. */
 #include "worker/budget.h"
 
 #include <math.h>
@@ -15,11 +20,12 @@
 #define FIRST_LIST   0.25
 #define LAST_LIST    0.001
 
-#define MARGIN    0.9 /* of what is allowed, that a new form is expected to take */
-#define MOST_FALL 6   /* levels in one decision */
-#define MOST_RISE 2
-#define MOST_HOLD 64  /* decisions */
-#define CHANGED   0.7 /* the link has become this much faster, or computing slower */
+#define MARGIN      0.9 /* of what is allowed, that a new form is expected to take */
+#define MOST_FALL   6   /* levels in one decision */
+#define MOST_RISE   2
+#define MOST_HOLD   64 /* decisions */
+#define FLOOR_GROWS 1.01
+#define CHANGED     0.7 /* the link has become this much faster, or computing slower */
 
 static const struct {
     const char *values;
@@ -57,7 +63,8 @@ bool syn_budget_is_sound(const struct syn_budget *budget)
 {
     return budget->level < SYN_BUDGET_LEVELS && budget->hold <= MOST_HOLD &&
            budget->patience >= 1 && budget->patience <= MOST_HOLD && isfinite(budget->fallen_at) &&
-           isfinite(budget->compute_ms) && isfinite(budget->exchange_ms);
+           isfinite(budget->floor) && budget->floor >= 0 && isfinite(budget->compute_ms) &&
+           isfinite(budget->exchange_ms);
 }
 
 static double median(double values[SYN_BUDGET_STEPS])
@@ -72,21 +79,38 @@ static double median(double values[SYN_BUDGET_STEPS])
 }
 
 /* What all workers' steps come to. */
-static struct syn_budget_sample summarize(size_t workers, const struct syn_budget_sample *samples)
+struct seen {
+    double compute;
+    double exchange;
+    double wait;
+    double taken; /* processor time that exchanges took from computing, as a share of it */
+};
+
+/* Of one step: as much as the exchange worked, at most as much as computing was held up. */
+static double taken_by(const struct syn_budget_sample *one)
+{
+    if (!(one->busy > 0) || !(one->work > 0))
+        return 0;
+    return fmax(0, fmin((double)one->work, (double)one->compute - (double)one->busy) /
+                       (double)one->busy);
+}
+
+static struct seen summarize(size_t workers, const struct syn_budget_sample *samples)
 {
     double compute[SYN_BUDGET_STEPS], exchange[SYN_BUDGET_STEPS], wait[SYN_BUDGET_STEPS];
+    double taken[SYN_BUDGET_STEPS];
     for (size_t step = 0; step < SYN_BUDGET_STEPS; step++) {
-        compute[step] = 0;
+        compute[step] = taken[step] = 0;
         exchange[step] = wait[step] = (double)INFINITY;
         for (size_t w = 0; w < workers; w++) {
             const struct syn_budget_sample *one = &samples[w * SYN_BUDGET_STEPS + step];
             compute[step] = fmax(compute[step], (double)one->compute);
             exchange[step] = fmin(exchange[step], (double)one->exchange);
             wait[step] = fmin(wait[step], (double)one->wait);
+            taken[step] += taken_by(one) / (double)workers;
         }
     }
-    return (struct syn_budget_sample){(float)median(compute), (float)median(exchange),
-                                      (float)median(wait)};
+    return (struct seen){median(compute), median(exchange), median(wait), median(taken)};
 }
 
 static void fall(struct syn_budget *budget, double keep, double allowed_bits)
@@ -111,23 +135,39 @@ static void rise(struct syn_budget *budget, double keep, double allowed_bits)
             budget->level--;
 }
 
+/* What any exchange takes. It is known once the poorest form was in use, and follows what is seen:
+ * down at once, up slowly. */
+static double floor_of(struct syn_budget *budget, double taken)
+{
+    if (budget->level == SYN_BUDGET_LEVELS - 1 && budget->floor == 0)
+        budget->floor = taken;
+    if (budget->floor > 0)
+        budget->floor = fmin(taken, FLOOR_GROWS * budget->floor);
+    return budget->floor;
+}
+
 void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup *setup,
                        const struct syn_budget_sample *samples)
 {
     double keep = setup->keep > 0 ? setup->keep : (double)setup->workers;
-    struct syn_budget_sample seen = summarize(setup->workers, samples);
+    struct seen seen = summarize(setup->workers, samples);
     budget->decisions++;
     if (!(isfinite(seen.compute) && isfinite(seen.exchange) && isfinite(seen.wait)) ||
         seen.compute <= 0)
         return; /* a clock that stood still says nothing */
-    double compute = (double)seen.compute;
-    double exchange = fmax((double)seen.exchange, 1e-6);
+    double compute = seen.compute;
+    double exchange = fmax(seen.exchange, 1e-6);
     double allowed = compute * (setup->overhead + (setup->is_delayed ? 1 : 0));
     double per_bit = exchange / syn_budget_bits(budget->level, keep);
     double allowed_bits = allowed / per_bit;
+    double taken = fmax(0, seen.taken - floor_of(budget, seen.taken));
+    if (taken > 0)
+        allowed_bits = fmin(allowed_bits, syn_budget_bits(budget->level, keep) *
+                                              fmax(setup->overhead, 1e-3) / taken);
     budget->compute_ms = compute;
     budget->exchange_ms = exchange;
-    if (exchange > allowed || (double)seen.wait > setup->overhead * compute) {
+    bool is_too_long = exchange > allowed || seen.wait > setup->overhead * compute;
+    if (is_too_long || taken > setup->overhead) {
         budget->fallen_at = per_bit / fmax(allowed, 1e-9);
         fall(budget, keep, allowed_bits);
         return;

@@ -36,6 +36,8 @@ struct syn_budget_sample {
     float compute;  /* all but waiting */
     float exchange; /* on the communication thread */
     float wait;
+    float busy; /* of compute, what the thread had a processor for; 0: not known */
+    float work; /* of exchange, likewise */
 };
 
 /* The state of the decisions; plain data, which checkpoints hold. */
@@ -45,6 +47,7 @@ struct syn_budget {
     uint32_t patience; /* how many it will be after the next fall */
     uint32_t decisions;
     double fallen_at;  /* exchange time per bit over what was allowed, at the last fall; 0: none */
+    double floor;      /* the least that exchanges took from computing; 0: not looked for yet */
     double compute_ms; /* what the last decision saw */
     double exchange_ms;
 };

@@ -22,6 +22,8 @@ struct syn_fitting {
     struct syn_budget_setup setup;
     bool is_measuring;
     int64_t ended_ns;   /* when the last step did; 0: there was none */
+    int64_t busy_ns;    /* by then: what this thread had a processor for, */
+    int64_t work_ns;    /* and the communication thread */
     double heard_ms;    /* waited in this step for what was told */
     size_t count;       /* steps measured since the last decision; the first are thrown away */
     uint64_t told_step; /* the step that told; 0: nothing is under way */
@@ -104,9 +106,19 @@ enum syn_status syn_fitting_begin(struct syn_worker *worker, struct syn_rates *r
     return SYN_OK;
 }
 
-static void measure(struct syn_fitting *own, const struct syn_cost *cost)
+static float passed_ms(int64_t *since_ns, int64_t now_ns)
 {
+    double passed = (double)(now_ns - *since_ns) * 1e-6;
+    *since_ns = now_ns;
+    return (float)passed;
+}
+
+static void measure(struct syn_worker *worker, const struct syn_cost *cost)
+{
+    struct syn_fitting *own = worker->fitting;
     int64_t now = syn_clock_ns();
+    float busy = passed_ms(&own->busy_ns, syn_clock_busy_ns(CLOCK_THREAD_CPUTIME_ID));
+    float work = passed_ms(&own->work_ns, syn_comm_busy_ns(syn_reducer_comm(worker->reducer)));
     double period = (double)(now - own->ended_ns) * 1e-6;
     double wait = cost->wait_ms + own->heard_ms;
     bool is_first = own->ended_ns == 0;
@@ -119,8 +131,18 @@ static void measure(struct syn_fitting *own, const struct syn_cost *cost)
             .compute = (float)(period > wait ? period - wait : 0),
             .exchange = (float)cost->exchange_ms,
             .wait = (float)wait,
+            .busy = busy,
+            .work = work,
         };
     own->count++;
+}
+
+/* A step that blocks although its schedule is a delayed one, in a warm-up or at the end, shows
+ * nothing of what computing can hide. The same on all workers. */
+static bool has_blocked(const struct syn_worker *worker)
+{
+    return worker->fitting->setup.is_delayed &&
+           worker->schedule->plan(&worker->options, worker->steps - 1).blocks;
 }
 
 void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
@@ -128,7 +150,9 @@ void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
     struct syn_fitting *own = worker->fitting;
     if (!own || !own->is_measuring)
         return;
-    measure(own, cost);
+    measure(worker, cost);
+    if (own->told_step == 0 && has_blocked(worker))
+        own->count = 0;
     if (own->count < SETTLING + SYN_BUDGET_STEPS || own->told_step > 0)
         return;
     own->told_step = worker->steps;

@@ -13,8 +13,10 @@ struct world {
     struct syn_budget_setup setup;
     double compute_ms;
     double latency_ms;
-    double ms_per_bit; /* per parameter */
-    double stall_ms;   /* of one step in each window */
+    double ms_per_bit;   /* per parameter */
+    double stall_ms;     /* of one step in each window */
+    double work_per_bit; /* processor time of an exchange, ms */
+    bool has_core_to_spare;
     unsigned random;
 };
 
@@ -47,6 +49,11 @@ static double overhead_at(const struct world *world, size_t level)
     return fmax(0, exchange_ms(world, level) / world->compute_ms - 1);
 }
 
+static double work_ms(const struct world *world, size_t level)
+{
+    return world->work_per_bit * syn_budget_bits(level, world->setup.keep);
+}
+
 static void live_through(struct world *world, struct syn_budget *budget, size_t decisions)
 {
     struct syn_budget_sample samples[WORKERS][SYN_BUDGET_STEPS];
@@ -56,8 +63,14 @@ static void live_through(struct world *world, struct syn_budget *budget, size_t 
                 double compute = world->compute_ms * noise(world);
                 double exchange = exchange_ms(world, budget->level) * noise(world);
                 exchange += s == 3 ? world->stall_ms : 0;
-                samples[w][s] = (struct syn_budget_sample){
-                    (float)compute, (float)exchange, (float)fmax(0, exchange - world->compute_ms)};
+                double work = work_ms(world, budget->level);
+                double held_up = world->has_core_to_spare ? 0 : work;
+                samples[w][s] =
+                    (struct syn_budget_sample){.compute = (float)(compute + held_up),
+                                               .exchange = (float)exchange,
+                                               .wait = (float)fmax(0, exchange - world->compute_ms),
+                                               .busy = (float)compute,
+                                               .work = (float)work};
             }
         syn_budget_decide(budget, &world->setup, samples[0]);
         assert_true(syn_budget_is_sound(budget));
@@ -196,6 +209,29 @@ static void without_a_delay_the_overhead_is_all_there_is(void **state)
     assert_true(exchange <= 10.5 && exchange > 2);
 }
 
+/* A link that carries everything, but an exchange whose work takes the core from computing. */
+static void work_that_computing_pays_for_counts_as_time(void **state)
+{
+    (void)state;
+    struct world world = world_of(20, 1);
+    world.work_per_bit = 0.5;
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 40);
+    assert_true(work_ms(&world, budget.level) <= 0.03 * 20);
+    assert_true(work_ms(&world, budget.level) > 0.01 * 20);
+}
+
+static void work_on_a_core_of_its_own_costs_nothing(void **state)
+{
+    (void)state;
+    struct world world = world_of(20, 1);
+    world.work_per_bit = 0.5;
+    world.has_core_to_spare = true;
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 10);
+    assert_true(budget.level <= 1);
+}
+
 static void the_same_times_give_the_same_decisions(void **state)
 {
     (void)state;
@@ -215,7 +251,7 @@ static void clocks_that_stand_still_decide_nothing(void **state)
     syn_budget_decide(&budget, &world.setup, none);
     assert_int_equal(budget.level, SYN_BUDGET_FIRST);
     for (size_t i = 0; i < WORKERS * SYN_BUDGET_STEPS; i++)
-        none[i] = (struct syn_budget_sample){NAN, INFINITY, NAN};
+        none[i] = (struct syn_budget_sample){NAN, INFINITY, NAN, NAN, NAN};
     syn_budget_decide(&budget, &world.setup, none);
     assert_true(syn_budget_is_sound(&budget));
 }
@@ -232,6 +268,8 @@ int main(void)
         cmocka_unit_test(it_follows_computing_that_jumps_tenfold),
         cmocka_unit_test(it_settles),
         cmocka_unit_test(without_a_delay_the_overhead_is_all_there_is),
+        cmocka_unit_test(work_that_computing_pays_for_counts_as_time),
+        cmocka_unit_test(work_on_a_core_of_its_own_costs_nothing),
         cmocka_unit_test(the_same_times_give_the_same_decisions),
         cmocka_unit_test(clocks_that_stand_still_decide_nothing),
     };

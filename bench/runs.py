@@ -4,8 +4,10 @@ A comparison is a list of jobs. Each is run once: what it gave is added to a fil
 job that the file has is not run again, so that work which was interrupted goes on where it was.
 """
 import argparse
+import hashlib
 import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -29,6 +31,22 @@ class Parser(argparse.ArgumentParser):
 
 def say(text):
     print(f"{os.path.basename(sys.argv[0])}: {text}", file=sys.stderr, flush=True)
+
+
+def build_of(command):
+    """What tells one build from another: the commit, and the program itself."""
+    with open(command, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()[:12]
+    done = subprocess.run(["git", "-c", "safe.directory=*", "-C", HERE, "describe", "--always", "--dirty"],
+                          capture_output=True, text=True, check=False)
+    return {"commit": done.stdout.strip() or "unknown", "program": digest, "machine": platform.machine(),
+            "cores": os.cpu_count(), "system": platform.platform()}
+
+
+def give_back(path):
+    """A file made under sudo belongs to the user who called it."""
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
+        os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", "-1")))
 
 
 def wait_for(running, is_enough):
@@ -134,3 +152,4 @@ def work_off(path, jobs, about, run, kind_of, guess_seconds):
         if result is not None:
             with open(path, "a", encoding="utf-8") as file:
                 file.write(json.dumps({**result, **about(job), "load": load}) + "\n")
+            give_back(path)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from project import ROOT, without_root
 
@@ -42,6 +43,12 @@ class Show(unittest.TestCase):
         output = self.show(speed("compute only", 20), speed("gtopk", 25), speed("compute only", 30, 1),
                            speed("gtopk", 30, 1), speed("compute only", 27, 2), speed("gtopk", 30, 2))
         self.assertIn("| gtopk | 30.0 (25.0-30.0) | 0.90 (0.80-1.00) | 1.0 | 3 |", output)
+
+    def test_runs_of_different_builds_are_shown_apart(self):
+        output = self.show({**speed("compute only", 20), "commit": "a1"}, {**speed("gtopk", 25), "commit": "a1"},
+                           {**speed("compute only", 10), "commit": "b2"}, {**speed("gtopk", 40), "commit": "b2"})
+        self.assertIn("| gtopk | 25.0 | 0.80 | 1.0 | 1 |", output)
+        self.assertIn("| gtopk | 40.0 | 0.25 | 1.0 | 1 |", output)
 
     def test_advice_is_held_against_what_was_measured(self):
         advice = {"what": "advice", "rate": "100mbit", "method": "", "ssgd_step_ms": 110, "verdict": ""}
@@ -91,6 +98,15 @@ class WorkOff(unittest.TestCase):
         took = {("speed", "ddp"): [60, 120], ("speed", "ssgd"): [30]}
         kinds = [("speed", "ddp"), ("speed", "gtopk"), ("accuracy", "ddp")]
         self.assertEqual(runs.minutes_left(kinds, took, {"accuracy": 300}), (90 + 70 + 300) / 60)
+
+
+class Ownership(unittest.TestCase):
+    def test_a_file_made_under_sudo_is_given_back(self):
+        told = []
+        with mock.patch.dict(os.environ, {"SUDO_UID": "1000", "SUDO_GID": "100"}), \
+                mock.patch("os.geteuid", return_value=0), mock.patch("os.chown", lambda *words: told.append(words)):
+            runs.give_back("compare.jsonl")
+        self.assertEqual(told, [("compare.jsonl", 1000, 100)])
 
 
 class Clock(unittest.TestCase):

@@ -50,7 +50,11 @@ static enum syn_status add_tensor(struct syn_model *model, const struct node *no
     snprintf(name, sizeof name, "%s.%s", node->name, tensor->suffix);
     model->offsets[node->number][i] = syn_layout_size(layout);
     model->shapes[tensor->space][syn_layout_count(layout)] = tensor->shape;
-    return syn_layout_add(layout, name, syn_shape_count(&tensor->shape) * rows);
+    SYN_TRY(syn_layout_add(layout, name, syn_shape_count(&tensor->shape) * rows));
+    bool is_spared = strncmp(tensor->suffix, "bias", 4) == 0 || tensor->start == START_ONE;
+    if (!model->options.spares_biases || !is_spared)
+        return SYN_OK;
+    return syn_layout_rate(layout, syn_layout_count(layout) - 1, (struct syn_tensor_rates){1, 0});
 }
 
 static size_t list_tensors(const struct syn_model *model, size_t node, struct tensor *tensors)

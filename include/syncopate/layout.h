@@ -30,6 +30,19 @@ enum syn_status syn_layout_new(struct syn_layout **layout);
  * On failure the layout is unchanged. At most 2^32 - 1 floats in all: indices travel as 32 bits. */
 enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size_t count);
 
+/* How an optimizer treats a tensor: multiples of the learning rate and of the weight decay that
+ * it was given, 1 and 1 unless set. A weight decay of 0 is usual for biases and for what
+ * normalises. */
+struct syn_tensor_rates {
+    double lr;
+    double weight_decay;
+};
+
+/* Set the rates of tensor number i; i < syn_layout_count(). SYN_INVALID, and nothing changed, if
+ * one is negative or not finite. Part of what workers compare. */
+enum syn_status syn_layout_rate(struct syn_layout *layout, size_t i, struct syn_tensor_rates rates);
+struct syn_tensor_rates syn_layout_rates(const struct syn_layout *layout, size_t i);
+
 /* Make a copy that outlives the original. */
 enum syn_status syn_layout_copy(const struct syn_layout *from, struct syn_layout **copy);
 
@@ -45,7 +58,8 @@ struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i);
 /* Number of the tensor that holds entry index; index < syn_layout_size(). */
 size_t syn_layout_find(const struct syn_layout *layout, size_t index);
 
-/* A hash of all names and counts: equal for equal layouts, on every machine. */
+/* A hash of all names, counts and rates that are not 1: equal for equal layouts, on every
+ * machine. */
 uint64_t syn_layout_hash(const struct syn_layout *layout);
 
 void syn_layout_free(struct syn_layout *layout);

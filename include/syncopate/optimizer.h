@@ -12,6 +12,13 @@
  *     m  = momentum * m + g'
  *     W -= lr * m                      or, with nesterov, W -= lr * (g' + momentum * m)
  *
+ * adamw, as PyTorch has it, with m and v zero at first and t the number of the update from 1 on:
+ *
+ *     W -= lr * weight_decay * W
+ *     m  = beta1 * m + (1 - beta1) * g
+ *     v  = beta2 * v + (1 - beta2) * g*g
+ *     W -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+ *
  * One thread at a time may call into an optimizer. The same calls give the same bits on every
  * machine. */
 #ifndef SYNCOPATE_OPTIMIZER_H
@@ -20,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <syncopate/layout.h>
 #include <syncopate/settings.h>
 #include <syncopate/status.h>
 
@@ -48,6 +56,13 @@ const char *syn_optimizer_help(size_t i);
 enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
                                    struct syn_optimizer **optimizer);
 
+/* The same for the weights of a layout, each tensor with its own multiples of learning rate and
+ * weight decay (syn_layout_rate()).
+ *   layout  not needed afterwards */
+enum syn_status syn_optimizer_open_layout(const struct syn_optimizer_options *options,
+                                          const struct syn_layout *layout,
+                                          struct syn_optimizer **optimizer);
+
 /* Update the weights with a dense gradient.
  *   lr        this step's learning rate, finite and not negative
  *   scale     what each entry of gradient is multiplied by, such as 1/P for a sum over P workers;
@@ -66,7 +81,8 @@ enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, doub
                                            const uint32_t *indices, const float *values,
                                            size_t count, float *weights);
 
-/* Number of floats of state (momentum and the like): 0 for plain descent. */
+/* Number of floats of state (momentum and the like; at the end, where steps are counted, their
+ * number, at most 2^24): 0 for plain descent. */
 size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer);
 
 /* Copy the state out.

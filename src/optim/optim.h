@@ -25,10 +25,14 @@ struct syn_optim_run {
 struct syn_optim_rates {
     float lr;
     float scale;
+    float weight_decay;
+    uint64_t update; /* the number of this step, from 1 on */
 };
 
 struct syn_optim {
     struct syn_part part;
+    bool counts; /* the formula needs the number of the step */
+    bool adapts; /* it has momentum of its own, and steps whose length is not the gradient's */
 
     /* (optional) Find settings that contradict each other. Ranges have been checked already. */
     enum syn_status (*check)(const struct syn_optimizer_options *options);
@@ -46,13 +50,28 @@ struct syn_optim {
                   const struct syn_optim_run *run);
 };
 
-/* As syn_optimizer_open(), of an optimizer that comes after a residual with so much momentum. Its
- * own momentum makes 1/(1 - mu) of weight decay's strength as it does of the gradient's; that of
- * the residual sees gradients only, as decay must not wait to be selected. So the factor is given
- * here, and the same weight decay means the same for all methods. */
-enum syn_status syn_optimizer_open_after(double momentum,
-                                         const struct syn_optimizer_options *options, size_t size,
-                                         struct syn_optimizer **optimizer);
+/* As syn_optimizer_open_layout(), for a part of the layout's weights, of an optimizer that comes
+ * after a residual with so much momentum. Its own momentum makes 1/(1 - mu) of weight decay's
+ * strength as it does of the gradient's; that of the residual sees gradients only, as decay must
+ * not wait to be selected. So the factor is given here, and the same weight decay means the same
+ * for all methods.
+ *   first, count  the part */
+enum syn_status syn_optimizer_open_part(double momentum,
+                                        const struct syn_optimizer_options *options,
+                                        const struct syn_layout *layout, size_t first, size_t count,
+                                        struct syn_optimizer **optimizer);
+
+/* Whether the optimizer of these options adapts. */
+bool syn_optimizer_adapts(const struct syn_optimizer_options *options);
+
+/* Updates so far, at most SYN_OPTIM_MOST_COUNTED; 0 if they are not counted. Beyond that beta^t is
+ * nothing to 1, and a float holds each of them exactly. */
+#define SYN_OPTIM_MOST_COUNTED (1U << 24)
+bool syn_optimizer_counts(const struct syn_optimizer_options *options);
+uint64_t syn_optimizer_count(const struct syn_optimizer *optimizer);
+
+/* Take on a count that was saved; SYN_FORMAT if it is none. */
+enum syn_status syn_optimizer_recount(struct syn_optimizer *optimizer, float count);
 
 /* How many floats such an optimizer remembers of each weight. */
 size_t syn_optimizer_memories(const struct syn_optimizer_options *options);

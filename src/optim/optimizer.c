@@ -17,9 +17,18 @@
 /* Floats in a block: two of them are half of a small first-level cache. */
 #define BLOCK 2048
 
+/* A run of weights with the same rates. */
+struct span {
+    size_t end; /* the next one's first weight */
+    struct syn_tensor_rates rates;
+};
+
 struct syn_optimizer {
     const struct syn_optim *kind;
     struct syn_optimizer_options options;
+    struct span *spans; /* [span_count], neighbours differ; the last ends at size */
+    size_t span_count;
+    uint64_t updates; /* so far */
     size_t size;
     size_t memory_per_weight;
     float *memory;   /* [memory_per_weight][size] */
@@ -67,17 +76,19 @@ static const struct syn_optim *find(const char *name)
     return kinds[i];
 }
 
-static enum syn_status allocate(struct syn_optimizer *made)
+static enum syn_status allocate(struct syn_optimizer *made, size_t spans)
 {
     if (made->memory_per_weight > 0)
         SYN_TRY(syn_allocate(made->size, made->memory_per_weight * sizeof *made->memory,
                              &made->memory));
+    SYN_TRY(syn_allocate(spans, sizeof *made->spans, &made->spans));
     SYN_TRY(syn_allocate(BLOCK, sizeof *made->gradient, &made->gradient));
     return syn_allocate(BLOCK, sizeof *made->weights, &made->weights);
 }
 
-enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
-                                   struct syn_optimizer **optimizer)
+/*   spans  the most that there will be */
+static enum syn_status open_one(const struct syn_optimizer_options *options, size_t size,
+                                size_t spans, struct syn_optimizer **optimizer)
 {
     struct syn_optimizer_options checked = *options;
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, &checked));
@@ -91,7 +102,7 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
     made->options = checked;
     made->size = size;
     made->memory_per_weight = kind->memory_per_weight(&checked);
-    enum syn_status status = allocate(made);
+    enum syn_status status = allocate(made, spans);
     if (status != SYN_OK) {
         syn_optimizer_free(made);
         return status;
@@ -100,14 +111,54 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
     return SYN_OK;
 }
 
-enum syn_status syn_optimizer_open_after(double momentum,
-                                         const struct syn_optimizer_options *options, size_t size,
-                                         struct syn_optimizer **optimizer)
+static void add_span(struct syn_optimizer *optimizer, size_t end, struct syn_tensor_rates rates)
 {
-    SYN_TRY(syn_optimizer_open(options, size, optimizer));
-    (*optimizer)->options.weight_decay *= 1 / (1 - momentum);
+    struct span *last = optimizer->spans + optimizer->span_count - 1;
+    bool is_more = optimizer->span_count > 0 && last->rates.lr == rates.lr &&
+                   last->rates.weight_decay == rates.weight_decay;
+    if (is_more)
+        last->end = end;
+    else
+        optimizer->spans[optimizer->span_count++] = (struct span){end, rates};
+}
+
+enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
+                                   struct syn_optimizer **optimizer)
+{
+    SYN_TRY(open_one(options, size, 1, optimizer));
+    add_span(*optimizer, size, (struct syn_tensor_rates){1, 1});
     return SYN_OK;
 }
+
+enum syn_status syn_optimizer_open_part(double momentum,
+                                        const struct syn_optimizer_options *options,
+                                        const struct syn_layout *layout, size_t first, size_t count,
+                                        struct syn_optimizer **optimizer)
+{
+    SYN_TRY(open_one(options, count, syn_layout_count(layout) + 1, optimizer));
+    (*optimizer)->options.weight_decay *= 1 / (1 - momentum);
+    for (size_t i = 0; i < syn_layout_count(layout); i++) {
+        struct syn_tensor tensor = syn_layout_tensor(layout, i);
+        size_t end = tensor.offset + tensor.count;
+        if (end > first && tensor.offset < first + count)
+            add_span(*optimizer, end < first + count ? end - first : count,
+                     syn_layout_rates(layout, i));
+    }
+    return SYN_OK;
+}
+
+enum syn_status syn_optimizer_open_layout(const struct syn_optimizer_options *options,
+                                          const struct syn_layout *layout,
+                                          struct syn_optimizer **optimizer)
+{
+    return syn_optimizer_open_part(0, options, layout, 0, syn_layout_size(layout), optimizer);
+}
+
+/* What one step is given. */
+struct step {
+    double lr;
+    double scale;
+};
 
 static enum syn_status check_rates(double lr, double scale)
 {
@@ -118,23 +169,69 @@ static enum syn_status check_rates(double lr, double scale)
     return SYN_OK;
 }
 
-/* The run of count weights that begins at weight number begin, with the gradient given. */
+/* The run of count weights that begins at weight number begin, with the gradient given.
+ *   weights  of the run; likewise the gradient */
 static struct syn_optim_run run_at(const struct syn_optimizer *optimizer, size_t begin,
                                    size_t count, const float *gradient, float *weights)
 {
-    struct syn_optim_run run = {.gradient = gradient, .weights = weights + begin, .count = count};
+    struct syn_optim_run run = {.gradient = gradient, .weights = weights, .count = count};
     for (size_t i = 0; i < optimizer->memory_per_weight; i++)
         run.memory[i] = optimizer->memory + i * optimizer->size + begin;
     return run;
+}
+
+/* The span that weight number `at` is in. */
+static const struct span *span_at(const struct syn_optimizer *optimizer, size_t at)
+{
+    size_t low = 0;
+    size_t high = optimizer->span_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (optimizer->spans[middle - 1].end <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &optimizer->spans[low];
+}
+
+static struct syn_optim_rates rates_in(const struct syn_optimizer *optimizer,
+                                       const struct span *span, struct step step)
+{
+    return (struct syn_optim_rates){
+        .lr = (float)(step.lr * span->rates.lr),
+        .scale = (float)step.scale,
+        .weight_decay = (float)(optimizer->options.weight_decay * span->rates.weight_decay),
+        .update = optimizer->updates};
+}
+
+/* Update neighbouring weights, each span at its own rates. */
+static void apply_run(const struct syn_optimizer *optimizer, struct step step, size_t begin,
+                      size_t count, const float *gradient, float *weights)
+{
+    for (size_t done = 0; done < count;) {
+        const struct span *span = span_at(optimizer, begin + done);
+        size_t left = span->end - (begin + done);
+        size_t part = left < count - done ? left : count - done;
+        struct syn_optim_run run =
+            run_at(optimizer, begin + done, part, gradient + done, weights + done);
+        optimizer->kind->apply(&optimizer->options, rates_in(optimizer, span, step), &run);
+        done += part;
+    }
+}
+
+static void count_update(struct syn_optimizer *optimizer)
+{
+    if (optimizer->kind->counts && optimizer->updates < SYN_OPTIM_MOST_COUNTED)
+        optimizer->updates++;
 }
 
 enum syn_status syn_optimizer_apply(struct syn_optimizer *optimizer, double lr, double scale,
                                     const float *gradient, float *weights)
 {
     SYN_TRY(check_rates(lr, scale));
-    struct syn_optim_rates rates = {(float)lr, (float)scale};
-    struct syn_optim_run run = run_at(optimizer, 0, optimizer->size, gradient, weights);
-    optimizer->kind->apply(&optimizer->options, rates, &run);
+    count_update(optimizer);
+    apply_run(optimizer, (struct step){lr, scale}, 0, optimizer->size, gradient, weights);
     return SYN_OK;
 }
 
@@ -154,24 +251,35 @@ static enum syn_status check_indices(const struct syn_optimizer *optimizer, cons
     return SYN_OK;
 }
 
-static void apply_gathered(struct syn_optimizer *optimizer, struct syn_optim_rates rates,
+/* How many of the next entries lie in one span and fit into a block. */
+static size_t count_together(const struct span *span, const uint32_t *indices, size_t count)
+{
+    size_t most = count < BLOCK ? count : BLOCK;
+    size_t together = 0;
+    while (together < most && indices[together] < span->end)
+        together++;
+    return together;
+}
+
+static void apply_gathered(struct syn_optimizer *optimizer, struct step step,
                            const uint32_t *indices, const float *values, size_t count,
                            float *weights)
 {
-    for (size_t done = 0; done < count; done += BLOCK) {
+    for (size_t done = 0, part = 0; done < count; done += part) {
         const uint32_t *at = indices + done;
-        size_t part = count - done < BLOCK ? count - done : BLOCK;
+        const struct span *span = span_at(optimizer, at[0]);
+        part = count_together(span, at, count - done);
         for (size_t i = 0; i < part; i++)
             optimizer->weights[i] = weights[at[i]];
         struct syn_optim_run run = {
             .gradient = values + done, .weights = optimizer->weights, .count = part};
-        optimizer->kind->apply(&optimizer->options, rates, &run);
+        optimizer->kind->apply(&optimizer->options, rates_in(optimizer, span, step), &run);
         for (size_t i = 0; i < part; i++)
             weights[at[i]] = optimizer->weights[i];
     }
 }
 
-static void apply_scattered(struct syn_optimizer *optimizer, struct syn_optim_rates rates,
+static void apply_scattered(struct syn_optimizer *optimizer, struct step step,
                             const uint32_t *indices, const float *values, size_t count,
                             float *weights)
 {
@@ -181,8 +289,7 @@ static void apply_scattered(struct syn_optimizer *optimizer, struct syn_optim_ra
         size_t first = next;
         for (; next < count && indices[next] < begin + part; next++)
             optimizer->gradient[indices[next] - begin] = values[next];
-        struct syn_optim_run run = run_at(optimizer, begin, part, optimizer->gradient, weights);
-        optimizer->kind->apply(&optimizer->options, rates, &run);
+        apply_run(optimizer, step, begin, part, optimizer->gradient, weights + begin);
         for (size_t i = first; i < next; i++)
             optimizer->gradient[indices[i] - begin] = 0;
     }
@@ -192,13 +299,38 @@ enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, doub
                                            const uint32_t *indices, const float *values,
                                            size_t count, float *weights)
 {
+    struct step step = {lr, scale};
     SYN_TRY(check_rates(lr, scale));
     SYN_TRY(check_indices(optimizer, indices, count));
-    struct syn_optim_rates rates = {(float)lr, (float)scale};
+    count_update(optimizer);
     if (optimizer->kind->skips_zeros(&optimizer->options))
-        apply_gathered(optimizer, rates, indices, values, count, weights);
+        apply_gathered(optimizer, step, indices, values, count, weights);
     else
-        apply_scattered(optimizer, rates, indices, values, count, weights);
+        apply_scattered(optimizer, step, indices, values, count, weights);
+    return SYN_OK;
+}
+
+bool syn_optimizer_adapts(const struct syn_optimizer_options *options)
+{
+    return find(options->optimizer)->adapts;
+}
+
+bool syn_optimizer_counts(const struct syn_optimizer_options *options)
+{
+    return find(options->optimizer)->counts;
+}
+
+uint64_t syn_optimizer_count(const struct syn_optimizer *optimizer)
+{
+    return optimizer->updates;
+}
+
+enum syn_status syn_optimizer_recount(struct syn_optimizer *optimizer, float count)
+{
+    if (!(count >= 0 && count <= (float)SYN_OPTIM_MOST_COUNTED && count == floorf(count)))
+        return syn_fail(SYN_FORMAT, "optimizer state of %g updates; expected a number up to %u",
+                        (double)count, SYN_OPTIM_MOST_COUNTED);
+    optimizer->updates = (uint64_t)count;
     return SYN_OK;
 }
 
@@ -212,29 +344,39 @@ float *syn_optimizer_memory(struct syn_optimizer *optimizer, size_t i)
     return optimizer->memory + i * optimizer->size;
 }
 
-size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer)
+static size_t memory_size(const struct syn_optimizer *optimizer)
 {
     return optimizer->memory_per_weight * optimizer->size;
 }
 
+size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer)
+{
+    return memory_size(optimizer) + (optimizer->kind->counts ? 1 : 0);
+}
+
 void syn_optimizer_save(const struct syn_optimizer *optimizer, float *state)
 {
-    size_t count = syn_optimizer_state_size(optimizer);
+    size_t count = memory_size(optimizer);
     if (count > 0)
         memcpy(state, optimizer->memory, count * sizeof *state);
+    if (optimizer->kind->counts)
+        state[count] = (float)optimizer->updates;
 }
 
 enum syn_status syn_optimizer_load(struct syn_optimizer *optimizer, const float *state,
                                    size_t count)
 {
+    size_t floats = memory_size(optimizer);
     if (count != syn_optimizer_state_size(optimizer))
         return syn_fail(SYN_INVALID, "optimizer state of %zu floats; expected %zu", count,
                         syn_optimizer_state_size(optimizer));
     for (size_t i = 0; i < count; i++)
         if (!isfinite(state[i]))
             return syn_fail(SYN_NONFINITE, "optimizer state entry %zu is %g", i, (double)state[i]);
-    if (count > 0)
-        memcpy(optimizer->memory, state, count * sizeof *state);
+    if (optimizer->kind->counts)
+        SYN_TRY(syn_optimizer_recount(optimizer, state[floats]));
+    if (floats > 0)
+        memcpy(optimizer->memory, state, floats * sizeof *state);
     return SYN_OK;
 }
 
@@ -243,6 +385,7 @@ void syn_optimizer_free(struct syn_optimizer *optimizer)
     if (!optimizer)
         return;
     free(optimizer->memory);
+    free(optimizer->spans);
     free(optimizer->gradient);
     free(optimizer->weights);
     free(optimizer);

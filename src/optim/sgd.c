@@ -28,27 +28,28 @@ static bool skips_zeros(const struct syn_optimizer_options *options)
     return options->momentum == 0 && options->weight_decay == 0;
 }
 
-static void descend(struct syn_optim_rates rates, float wd, const float *restrict g,
-                    float *restrict w, size_t count)
+static void descend(struct syn_optim_rates rates, const float *restrict g, float *restrict w,
+                    size_t count)
 {
+    float wd = rates.weight_decay;
     for (size_t i = 0; i < count; i++)
         w[i] -= rates.lr * (rates.scale * g[i] + wd * w[i]);
 }
 
-static void descend_with_momentum(struct syn_optim_rates rates, float wd, float mu,
-                                  const float *restrict g, float *restrict w, float *restrict m,
-                                  size_t count)
+static void descend_with_momentum(struct syn_optim_rates rates, float mu, const float *restrict g,
+                                  float *restrict w, float *restrict m, size_t count)
 {
+    float wd = rates.weight_decay;
     for (size_t i = 0; i < count; i++) {
         m[i] = mu * m[i] + (rates.scale * g[i] + wd * w[i]);
         w[i] -= rates.lr * m[i];
     }
 }
 
-static void descend_looking_ahead(struct syn_optim_rates rates, float wd, float mu,
-                                  const float *restrict g, float *restrict w, float *restrict m,
-                                  size_t count)
+static void descend_looking_ahead(struct syn_optim_rates rates, float mu, const float *restrict g,
+                                  float *restrict w, float *restrict m, size_t count)
 {
+    float wd = rates.weight_decay;
     for (size_t i = 0; i < count; i++) {
         float decayed = rates.scale * g[i] + wd * w[i];
         m[i] = mu * m[i] + decayed;
@@ -60,15 +61,12 @@ static void apply(const struct syn_optimizer_options *options, struct syn_optim_
                   const struct syn_optim_run *run)
 {
     float mu = (float)options->momentum;
-    float wd = (float)options->weight_decay;
     if (options->momentum == 0)
-        descend(rates, wd, run->gradient, run->weights, run->count);
+        descend(rates, run->gradient, run->weights, run->count);
     else if (options->nesterov)
-        descend_looking_ahead(rates, wd, mu, run->gradient, run->weights, run->memory[0],
-                              run->count);
+        descend_looking_ahead(rates, mu, run->gradient, run->weights, run->memory[0], run->count);
     else
-        descend_with_momentum(rates, wd, mu, run->gradient, run->weights, run->memory[0],
-                              run->count);
+        descend_with_momentum(rates, mu, run->gradient, run->weights, run->memory[0], run->count);
 }
 
 const struct syn_optim syn_optim_sgd = {

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "optim/optim.h"
 #include "server/message.h"
+#include "server/shard.h"
 
 /* Between this worker and one server. */
 struct link {
@@ -56,7 +57,7 @@ static enum syn_status allocate(struct syn_client *client, const struct syn_serv
     client->group = setup->group;
     client->size = syn_layout_size(setup->layout);
     client->servers = syn_group_servers(setup->group);
-    client->rows = 1 + syn_optimizer_memories(&setup->options->optimizer);
+    client->rows = syn_shard_rows(&setup->options->optimizer);
     client->form = syn_message_form_of(setup->options, client->size);
     SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
     SYN_TRY(syn_allocate(client->servers, sizeof *client->links, &client->links));

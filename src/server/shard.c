@@ -42,9 +42,9 @@ enum syn_status syn_shard_open(struct syn_shard *shard, const struct syn_server_
     shard->part = syn_message_shard(group, size, group->rank - group->workers);
     size_t count = shard->part.count;
     size_t limit = shard->form.limit < count ? shard->form.limit : count;
-    SYN_TRY(syn_optimizer_open_after(options->reducer.residual_momentum, &options->optimizer, count,
-                                     &shard->optimizer));
-    shard->rows = 1 + syn_optimizer_memories(&options->optimizer);
+    SYN_TRY(syn_optimizer_open_part(options->reducer.residual_momentum, &options->optimizer,
+                                    shard->layout, shard->part.first, count, &shard->optimizer));
+    shard->rows = syn_shard_rows(&options->optimizer);
     SYN_TRY(syn_allocate(count, sizeof(float), &shard->weights));
     SYN_TRY(syn_allocate(count, sizeof(float), &shard->sum));
     SYN_TRY(syn_list_open(&shard->list, shard->form.is_dense ? 0 : limit));

@@ -1,16 +1,36 @@
 /* A server's state, row by row: row 0 are the weights, the others what the optimizer remembers of
- * each weight. Workers put the rows of all servers together, so that what is saved does not know
- * how many servers there were. */
+ * each weight, and where it counts its updates the last is their number, over and over. Workers put
+ * the rows of all servers together, so that what is saved does not know how many servers there
+ * were. */
 #include "optim/optim.h"
 #include "server/shard.h"
 
+size_t syn_shard_rows(const struct syn_optimizer_options *options)
+{
+    return 1 + syn_optimizer_memories(options) + (syn_optimizer_counts(options) ? 1 : 0);
+}
+
+/*   row  NULL if it is the number of updates */
 static enum syn_status find_row(const struct syn_shard *shard, uint32_t number, float **row)
 {
     if (number >= shard->rows)
         return syn_fail(SYN_FORMAT, "row %lu of a server's state; there are %zu",
                         (unsigned long)number, shard->rows);
-    *row = number == 0 ? shard->weights : syn_optimizer_memory(shard->optimizer, number - 1);
+    if (number == 0)
+        *row = shard->weights;
+    else if (number <= syn_optimizer_memories(&shard->options.optimizer))
+        *row = syn_optimizer_memory(shard->optimizer, number - 1);
+    else
+        *row = NULL;
     return SYN_OK;
+}
+
+/* Write a row of the number of updates. */
+static void write_count(const struct syn_shard *shard, uint8_t *to)
+{
+    float count = (float)syn_optimizer_count(shard->optimizer);
+    for (size_t i = 0; i < shard->part.count; i++, to += sizeof count)
+        memcpy(to, &count, sizeof count);
 }
 
 enum syn_status syn_shard_answer_row(const struct syn_shard *shard, struct syn_message_head head,
@@ -21,7 +41,9 @@ enum syn_status syn_shard_answer_row(const struct syn_shard *shard, struct syn_m
     float *row = NULL;
     SYN_TRY(find_row(shard, head.bucket, &row));
     memcpy(message, &answer, sizeof answer);
-    if (size > 0)
+    if (!row)
+        write_count(shard, message + sizeof answer);
+    else if (size > 0)
         memcpy(message + sizeof answer, row, size);
     *bytes = sizeof answer + size;
     return SYN_OK;
@@ -49,7 +71,9 @@ enum syn_status syn_shard_restore(struct syn_shard *shard)
     if (bad < count)
         return syn_fail(SYN_NONFINITE, "entry %zu of row %lu of a saved state is not finite",
                         shard->part.first + bad, (unsigned long)first->head.bucket);
-    if (count > 0)
+    if (!row && count > 0)
+        return syn_optimizer_recount(shard->optimizer, given[0]);
+    if (row && count > 0)
         memcpy(row, given, count * sizeof *row);
     if (first->head.bucket == 0)
         restore_workers(shard);

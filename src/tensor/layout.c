@@ -4,6 +4,7 @@
 #include <syncopate/layout.h>
 
 #include <assert.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #define LONGEST_NAME 255
 
 struct syn_layout {
-    struct syn_tensor *tensors; /* [capacity], names owned */
+    struct syn_tensor *tensors;     /* [capacity], names owned */
+    struct syn_tensor_rates *rates; /* [capacity] */
     size_t count;
     size_t capacity;
     size_t size;
@@ -49,6 +51,10 @@ static enum syn_status make_room(struct syn_layout *layout)
     if (!grown)
         return syn_fail(SYN_MEMORY, "cannot allocate a layout of %zu tensors", capacity);
     layout->tensors = grown;
+    struct syn_tensor_rates *rates = realloc(layout->rates, capacity * sizeof *rates);
+    if (!rates)
+        return syn_fail(SYN_MEMORY, "cannot allocate a layout of %zu tensors", capacity);
+    layout->rates = rates;
     layout->capacity = capacity;
     return SYN_OK;
 }
@@ -65,6 +71,7 @@ enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size
     char *copy = strdup(name);
     if (!copy)
         return syn_fail(SYN_MEMORY, "cannot allocate the name of tensor \"%s\"", name);
+    layout->rates[layout->count] = (struct syn_tensor_rates){1, 1};
     layout->tensors[layout->count++] = (struct syn_tensor){copy, layout->size, count};
     layout->size += count;
     return SYN_OK;
@@ -82,9 +89,30 @@ enum syn_status syn_layout_copy(const struct syn_layout *from, struct syn_layout
             syn_layout_free(made);
             return status;
         }
+        made->rates[i] = from->rates[i];
     }
     *copy = made;
     return SYN_OK;
+}
+
+enum syn_status syn_layout_rate(struct syn_layout *layout, size_t i, struct syn_tensor_rates rates)
+{
+    assert(i < layout->count);
+    if (!(rates.lr >= 0 && rates.lr <= DBL_MAX))
+        return syn_fail(SYN_INVALID,
+                        "learning rate times %g for tensor \"%s\"; expected at least 0", rates.lr,
+                        layout->tensors[i].name);
+    if (!(rates.weight_decay >= 0 && rates.weight_decay <= DBL_MAX))
+        return syn_fail(SYN_INVALID, "weight decay times %g for tensor \"%s\"; expected at least 0",
+                        rates.weight_decay, layout->tensors[i].name);
+    layout->rates[i] = rates;
+    return SYN_OK;
+}
+
+struct syn_tensor_rates syn_layout_rates(const struct syn_layout *layout, size_t i)
+{
+    assert(i < layout->count);
+    return layout->rates[i];
 }
 
 size_t syn_layout_size(const struct syn_layout *layout)
@@ -127,6 +155,8 @@ uint64_t syn_layout_hash(const struct syn_layout *layout)
         uint64_t count = layout->tensors[i].count;
         hash = syn_hash(hash, layout->tensors[i].name, strlen(layout->tensors[i].name) + 1);
         hash = syn_hash(hash, &count, sizeof count);
+        if (layout->rates[i].lr != 1 || layout->rates[i].weight_decay != 1)
+            hash = syn_hash(hash, &layout->rates[i], sizeof layout->rates[i]);
     }
     return hash;
 }
@@ -138,5 +168,6 @@ void syn_layout_free(struct syn_layout *layout)
     for (size_t i = 0; i < layout->count; i++)
         free((char *)layout->tensors[i].name);
     free(layout->tensors);
+    free(layout->rates);
     free(layout);
 }

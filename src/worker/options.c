@@ -5,6 +5,7 @@
 
 #include "codec/codec.h"
 #include "optim/local.h"
+#include "optim/optim.h"
 #include "reducer/options.h"
 #include "residual/residual.h"
 #include "schedule/schedule.h"
@@ -47,12 +48,37 @@ void syn_worker_defaults(struct syn_worker_options *options)
     syn_settings_defaults(&syn_optimizer_settings, &options->optimizer);
 }
 
+/* An optimizer with momentum of its own is the only place for it. What workers do while a delayed
+ * result is under way guesses at momentum SGD, and would be of no use beside it. */
+static enum syn_status check_adapting(const struct syn_worker_options *options)
+{
+    const char *name = options->optimizer.optimizer;
+    if (!syn_optimizer_adapts(&options->optimizer))
+        return SYN_OK;
+    if (options->optimizer.nesterov)
+        return syn_fail(SYN_INVALID, "nesterov is for optimizer sgd, not %s", name);
+    if (syn_residual_is_moving(options->momentum_form))
+        return syn_fail(SYN_INVALID,
+                        "optimizer %s has momentum of its own; momentum-form %s is for sgd, use "
+                        "momentum-form global",
+                        name, options->momentum_form);
+    if (syn_schedule_find(options->schedule)->is_delayed)
+        return syn_fail(SYN_INVALID,
+                        "schedule %s moves on by local updates that are made for optimizer sgd, "
+                        "not %s; use schedule sync or local",
+                        options->schedule, name);
+    return SYN_OK;
+}
+
 /* Momentum is in one place only. */
 static enum syn_status place_momentum(struct syn_worker_options *options)
 {
     struct syn_reducer_options *reducer = &options->reducer;
     bool is_global = has_form(options, MOMENTUM_GLOBAL);
     bool is_corrected = syn_residual_is_moving(options->momentum_form);
+    SYN_TRY(check_adapting(options));
+    if (syn_optimizer_adapts(&options->optimizer))
+        options->optimizer.momentum = 0;
     if (options->optimizer.nesterov && options->optimizer.momentum == 0)
         return syn_fail(SYN_INVALID, "nesterov needs a momentum above 0");
     if (options->optimizer.nesterov && !is_global)
@@ -164,7 +190,9 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
     SYN_TRY(syn_settings_check(&syn_worker_settings, options));
     SYN_TRY(syn_settings_check(&syn_reducer_settings, &options->reducer));
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, &options->optimizer));
-    *momentum = has_form(options, MOMENTUM_NONE) ? 0 : options->optimizer.momentum;
+    bool has_momentum =
+        !has_form(options, MOMENTUM_NONE) && !syn_optimizer_adapts(&options->optimizer);
+    *momentum = has_momentum ? options->optimizer.momentum : 0;
     SYN_TRY(place_momentum(options));
     prepare_auto(&options->reducer);
     SYN_TRY(syn_reducer_check(&options->reducer));
@@ -187,7 +215,8 @@ struct syn_traits syn_worker_traits(const struct syn_worker_options *options)
         .is_delayed = schedule && schedule->is_delayed,
         .is_async = schedule && schedule->is_async,
         .is_merged = exchange && exchange->merges_on_the_way,
-        .has_momentum = !has_form(options, MOMENTUM_NONE),
+        .has_momentum =
+            !has_form(options, MOMENTUM_NONE) || syn_optimizer_adapts(&options->optimizer),
     };
 }
 

@@ -39,8 +39,9 @@ static enum syn_status open_parts(struct replicas *own, const struct syn_store_s
     own->longest = syn_clip_merged(setup->options);
     SYN_TRY(syn_allocate(own->size, sizeof *own->weights, &own->weights));
     memcpy(own->weights, setup->weights, own->size * sizeof *own->weights);
-    return syn_optimizer_open_after(setup->options->reducer.residual_momentum,
-                                    &setup->options->optimizer, own->size, &own->optimizer);
+    return syn_optimizer_open_part(setup->options->reducer.residual_momentum,
+                                   &setup->options->optimizer, setup->layout, 0, own->size,
+                                   &own->optimizer);
 }
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)

@@ -28,6 +28,8 @@ struct shards {
     void *sums;                      /* its state, for sums, in the options' values */
     void *shares;                    /* and for weights, exact */
     struct syn_optimizer *optimizer; /* of the own shard */
+    size_t memories;                 /* floats that it remembers of each weight */
+    bool counts;                     /* and the number of its updates, at the end of its state */
     struct syn_comm *comm;
     struct syn_chunk own;
     float *weights; /* [size] the own shard counts, the rest is as pulled last */
@@ -97,9 +99,11 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     SYN_TRY(open_exchange(shards, setup->options->reducer.values, &shards->sums));
     SYN_TRY(open_exchange(shards, "f32", &shards->shares));
     shards->own = shards->exchange->own(shards->sums, size);
-    SYN_TRY(syn_optimizer_open_after(setup->options->reducer.residual_momentum,
-                                     &setup->options->optimizer, shards->own.count,
-                                     &shards->optimizer));
+    shards->memories = syn_optimizer_memories(&setup->options->optimizer);
+    shards->counts = syn_optimizer_counts(&setup->options->optimizer);
+    SYN_TRY(syn_optimizer_open_part(setup->options->reducer.residual_momentum,
+                                    &setup->options->optimizer, setup->layout, shards->own.first,
+                                    shards->own.count, &shards->optimizer));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->pulled));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->sum));
@@ -277,8 +281,9 @@ static enum syn_status load(void *state, const struct syn_archive *archive)
 
 /* Copy everyone's section of that name, a chunk of each `row` of an array, to where it was in the
  * whole.
- *   rows  the optimizer has one row of memory for each float it remembers of a weight */
-static enum syn_status put_together(size_t size, const char *name, size_t rows,
+ *   rows  the optimizer has one row of memory for each float it remembers of a weight
+ *   more  floats that follow them, left alone */
+static enum syn_status put_together(size_t size, const char *name, size_t rows, size_t more,
                                     const struct syn_archive *const *archives, size_t count,
                                     float *whole)
 {
@@ -286,7 +291,7 @@ static enum syn_status put_together(size_t size, const char *name, size_t rows,
         struct syn_chunk chunk = syn_chunk_of(size, count, rank + 1);
         struct syn_section section = {0};
         SYN_TRY(syn_archive_find(archives[rank], name, &section));
-        if (section.count != rows * chunk.count * sizeof(float))
+        if (section.count != (rows * chunk.count + more) * sizeof(float))
             return syn_fail(SYN_FORMAT, "section \"%s\" of worker %zu of %zu has %zu bytes", name,
                             rank, count, section.count);
         for (size_t row = 0; row < rows; row++)
@@ -300,17 +305,23 @@ static enum syn_status load_memory(struct shards *shards, const struct syn_archi
                                    size_t count)
 {
     struct syn_chunk own = shards->own;
-    size_t rows = own.count ? syn_optimizer_state_size(shards->optimizer) / own.count : 0;
+    size_t rows = shards->memories;
+    size_t more = shards->counts ? 1 : 0;
+    struct syn_section last = {0};
     float *whole = malloc((rows * shards->size + 1) * sizeof *whole);
     float *part = malloc((rows * own.count + 1) * sizeof *part);
     enum syn_status status = whole && part ? SYN_OK : syn_fail(SYN_MEMORY, "no memory");
     if (status == SYN_OK)
-        status = put_together(shards->size, "store/optimizer", rows, archives, count, whole);
+        status = put_together(shards->size, "store/optimizer", rows, more, archives, count, whole);
+    if (status == SYN_OK && more)
+        status = syn_archive_find(archives[0], "store/optimizer", &last);
+    if (status == SYN_OK && more)
+        part[rows * own.count] = ((const float *)last.bytes)[last.count / sizeof(float) - 1];
     for (size_t row = 0; row < rows && status == SYN_OK; row++)
         memcpy(part + row * own.count, whole + row * shards->size + own.first,
                own.count * sizeof *part);
     if (status == SYN_OK)
-        status = syn_optimizer_load(shards->optimizer, part, rows * own.count);
+        status = syn_optimizer_load(shards->optimizer, part, rows * own.count + more);
     free(whole);
     free(part);
     return status;
@@ -320,7 +331,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
                                       size_t count, float *weights)
 {
     struct shards *shards = state;
-    SYN_TRY(put_together(shards->size, "store/weights", 1, archives, count, weights));
+    SYN_TRY(put_together(shards->size, "store/weights", 1, 0, archives, count, weights));
     memcpy(shards->weights, weights, shards->size * sizeof(float));
     return load_memory(shards, archives, count);
 }
@@ -328,7 +339,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 static enum syn_status saved(const struct syn_archive *const *archives, size_t count, size_t size,
                              float *weights)
 {
-    return put_together(size, "store/weights", 1, archives, count, weights);
+    return put_together(size, "store/weights", 1, 0, archives, count, weights);
 }
 
 const struct syn_store_type syn_store_shards = {

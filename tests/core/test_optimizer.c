@@ -15,12 +15,14 @@
 static const double rate = 0.05;
 static const double share = 1.0 / 3;
 
-/* Every kind of update: plain, decayed, with momentum, and looking ahead. */
+/* Every kind of update: plain, decayed, with momentum, looking ahead, and adapting. */
 static const struct {
     double momentum, weight_decay;
     bool nesterov;
-} updates[] = {{0, 0, false},      {0, 0.01, false}, {0.9, 0, false},
-               {0.9, 0.01, false}, {0.5, 0, true},   {0.9, 5e-4, true}};
+    bool adapts;
+} updates[] = {{0, 0, false, false},      {0, 0.01, false, false}, {0.9, 0, false, false},
+               {0.9, 0.01, false, false}, {0.5, 0, true, false},   {0.9, 5e-4, true, false},
+               {0, 0, false, true},       {0, 0.01, false, true}};
 #define UPDATES (sizeof updates / sizeof updates[0])
 
 static const size_t sizes[] = {0, 1, 2, 7, 64, 2047, 2048, 2049, MOST};
@@ -33,6 +35,7 @@ static struct syn_optimizer_options options_of(size_t update)
     options.momentum = updates[update].momentum;
     options.weight_decay = updates[update].weight_decay;
     options.nesterov = updates[update].nesterov;
+    options.optimizer = updates[update].adapts ? "adamw" : "sgd";
     return options;
 }
 
@@ -52,6 +55,16 @@ static void fill(float *values, size_t count, uint64_t seed)
         values[i] = syn_random_normal(&random);
 }
 
+static void adapting_reference(size_t update, double g, double *w, double *m, double *v,
+                               uint64_t step)
+{
+    double t = (double)step + 1;
+    *m = 0.9 * *m + 0.1 * share * g;
+    *v = 0.999 * *v + 0.001 * share * g * share * g;
+    *w -= rate * updates[update].weight_decay * *w;
+    *w -= rate * (*m / (1 - pow(0.9, t))) / (sqrt(*v / (1 - pow(0.999, t))) + 1e-8);
+}
+
 /* One weight's step in double, as the header states it. */
 static void reference(size_t update, double g, double *w, double *m)
 {
@@ -67,17 +80,21 @@ static void follows_the_formula(size_t update, size_t size)
     static float gradient[MOST];
     static double w[MOST];
     static double m[MOST];
+    static double v[MOST];
     struct syn_optimizer *optimizer = opened(update, size);
     fill(weights, size, 1);
     for (size_t i = 0; i < size; i++) {
         w[i] = weights[i];
-        m[i] = 0;
+        m[i] = v[i] = 0;
     }
     for (uint64_t step = 0; step < STEPS; step++) {
         fill(gradient, size, 2 + step);
         assert_ok(syn_optimizer_apply(optimizer, rate, share, gradient, weights));
         for (size_t i = 0; i < size; i++) {
-            reference(update, gradient[i], &w[i], &m[i]);
+            if (updates[update].adapts)
+                adapting_reference(update, gradient[i], &w[i], &m[i], &v[i], step);
+            else
+                reference(update, gradient[i], &w[i], &m[i]);
             if (fabs(w[i] - weights[i]) > 2e-6 * (1 + fabs(w[i])))
                 fail_msg("update %zu, step %d, weight %zu of %zu: %.9g, expected %.9g", update,
                          (int)step, i, size, (double)weights[i], w[i]);
@@ -267,6 +284,94 @@ static void every_optimizer_has_a_name_and_a_line(void **state)
     assert_null(syn_optimizer_help(i));
 }
 
+/* Four tensors: as they are, slower, without decay, as they are. */
+static struct syn_layout *rated_layout(void)
+{
+    static const struct syn_tensor_rates rates[] = {{1, 1}, {0.5, 1}, {1, 0}, {1, 1}};
+    static const char *const names[] = {"a", "b", "c", "d"};
+    static const size_t counts[] = {1000, 1, 2500, 1499};
+    struct syn_layout *layout;
+    assert_ok(syn_layout_new(&layout));
+    for (size_t i = 0; i < 4; i++) {
+        assert_ok(syn_layout_add(layout, names[i], counts[i]));
+        assert_ok(syn_layout_rate(layout, i, rates[i]));
+    }
+    return layout;
+}
+
+/* Some steps of that tensor by itself, at its own rates. */
+static void train_alone(size_t update, struct syn_tensor_rates rates, const float *gradient,
+                        float *weights, size_t count)
+{
+    struct syn_optimizer_options options = options_of(update);
+    struct syn_optimizer *optimizer;
+    options.weight_decay *= rates.weight_decay;
+    assert_ok(syn_optimizer_open(&options, count, &optimizer));
+    for (int step = 0; step < 3; step++)
+        assert_ok(syn_optimizer_apply(optimizer, rate * rates.lr, share, gradient, weights));
+    syn_optimizer_free(optimizer);
+}
+
+static void tensors_have_rates_of_their_own(void **state)
+{
+    (void)state;
+    static float together[MOST], sparse[MOST], apart[MOST], gradient[MOST];
+    static uint32_t indices[MOST];
+    for (uint32_t i = 0; i < MOST; i++)
+        indices[i] = i;
+    for (size_t update = 0; update < UPDATES; update++) {
+        struct syn_layout *layout = rated_layout();
+        struct syn_optimizer_options options = options_of(update);
+        struct syn_optimizer *dense;
+        struct syn_optimizer *listed;
+        assert_ok(syn_optimizer_open_layout(&options, layout, &dense));
+        assert_ok(syn_optimizer_open_layout(&options, layout, &listed));
+        fill(together, MOST, 1);
+        fill(gradient, MOST, 2);
+        memcpy(apart, together, sizeof apart);
+        memcpy(sparse, together, sizeof sparse);
+        for (int step = 0; step < 3; step++) {
+            assert_ok(syn_optimizer_apply(dense, rate, share, gradient, together));
+            assert_ok(
+                syn_optimizer_apply_sparse(listed, rate, share, indices, gradient, MOST, sparse));
+        }
+        for (size_t i = 0; i < 4; i++) {
+            struct syn_tensor tensor = syn_layout_tensor(layout, i);
+            train_alone(update, syn_layout_rates(layout, i), gradient + tensor.offset,
+                        apart + tensor.offset, tensor.count);
+        }
+        assert_memory_equal(together, apart, sizeof apart);
+        assert_memory_equal(sparse, apart, sizeof apart);
+        syn_optimizer_free(dense);
+        syn_optimizer_free(listed);
+        syn_layout_free(layout);
+    }
+}
+
+static void rates_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    struct syn_layout *layout = rated_layout();
+    assert_status(SYN_INVALID, syn_layout_rate(layout, 1, (struct syn_tensor_rates){-1, 1}));
+    assert_status(SYN_INVALID, syn_layout_rate(layout, 1, (struct syn_tensor_rates){1, NAN}));
+    assert_true(syn_layout_rates(layout, 1).lr == 0.5);
+    syn_layout_free(layout);
+}
+
+static void a_state_with_an_impossible_number_of_updates_is_refused(void **state)
+{
+    (void)state;
+    static const float counts[] = {-1, 0.5F, 1e9F};
+    struct syn_optimizer *optimizer = opened(UPDATES - 1, 3);
+    float saved[7] = {0};
+    assert_int_equal(syn_optimizer_state_size(optimizer), 7);
+    for (int i = 0; i < 3; i++) {
+        saved[6] = counts[i];
+        assert_status(SYN_FORMAT, syn_optimizer_load(optimizer, saved, 7));
+    }
+    syn_optimizer_free(optimizer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +384,9 @@ int main(void)
         cmocka_unit_test(bad_rates_and_indices_are_refused_and_change_nothing),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(every_optimizer_has_a_name_and_a_line),
+        cmocka_unit_test(tensors_have_rates_of_their_own),
+        cmocka_unit_test(rates_that_are_none_are_refused),
+        cmocka_unit_test(a_state_with_an_impossible_number_of_updates_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

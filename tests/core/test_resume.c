@@ -104,11 +104,17 @@ static bool is_repeatable(const char *recipe, size_t servers)
            syn_worker_check_servers(&options, servers) == SYN_OK;
 }
 
+/* In place of a recipe's own. */
+static const char *optimizer;
+static const char *store;
+
 static void save_run(struct break_in *own, const char *recipe, size_t servers, size_t workers,
                      size_t saved_at)
 {
     memset(own, 0, sizeof *own);
     own->options = quadratic_options(recipe);
+    own->options.optimizer.optimizer = optimizer ? optimizer : own->options.optimizer.optimizer;
+    own->options.store = store ? store : own->options.store;
     own->servers = servers;
     own->saved_at = saved_at;
     for (size_t i = 0; i < workers; i++)
@@ -280,6 +286,32 @@ static void with_a_delay_another_number_of_workers_goes_on_from_the_global_weigh
     free(whole);
 }
 
+/* Its number of updates has to come along. */
+static void adamw_goes_on_to_the_same_bits_in_every_store(void **state)
+{
+    (void)state;
+    static const char *const stores[] = {"replicas", "shards"};
+    struct break_in *own = malloc(sizeof *own);
+    struct break_in *whole = malloc(sizeof *whole);
+    optimizer = "adamw";
+    for (int i = 0; i < 2; i++) {
+        store = stores[i];
+        check_resumed("ssgd", 0, 0, 7);
+        save_run(whole, "ssgd", 0, 3, 7);
+        *own = *whole;
+        own->archive_count = 3;
+        run_break(own, 2); /* with another number of workers, from what they had */
+        for (size_t e = 0; e < QUADRATIC_SIZE; e++) /* at t = 8, not at t = 1, a small step */
+            assert_true(fabsf(own->first[0][e] - own->settled[0][e]) < 1.2F * 0.05F / 8);
+        free_archives(whole);
+    }
+    store = NULL;
+    check_resumed("ssgd", 2, 3, 7);
+    optimizer = NULL;
+    free(own);
+    free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +319,7 @@ int main(void)
         cmocka_unit_test(servers_go_on_to_the_same_bits_also_with_another_number_of_them),
         cmocka_unit_test(asynchronous_servers_go_on_from_the_weights_they_had),
         cmocka_unit_test(a_state_of_another_model_or_that_is_not_finite_is_refused),
+        cmocka_unit_test(adamw_goes_on_to_the_same_bits_in_every_store),
         cmocka_unit_test(another_number_of_workers_loses_nothing),
         cmocka_unit_test(with_a_delay_another_number_of_workers_goes_on_from_the_global_weights),
     };

@@ -194,6 +194,45 @@ static void a_step_moves_two_models_and_with_a_delay_of_k_one_and_a_kth(void **s
     free(halves);
 }
 
+/* Each weight is updated by itself, wherever it lies. */
+static void adamw_comes_to_the_same_weights_in_every_store(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < 4; t++) {
+        struct cluster *cases[] = {
+            cluster_of("ssgd", 0), with(cluster_of("ssgd", 0), "store", "shards"),
+            cluster_of("ssgd", 2),
+            with(with(cluster_of("topk", 0), "density", "1"), "momentum_form", "global")};
+        for (int i = 0; i < 4; i++) {
+            with(with(cases[i], "optimizer", "adamw"), "weight_decay", "0.01");
+            run_cluster(cases[i], worker_counts[t]);
+            for (size_t e = 0; e < CLUSTER_SIZE; e++)
+                assert_true(fabsf(cases[i]->weights[0][e] - cases[0]->weights[0][e]) < 1e-4F);
+        }
+        assert_memory_equal(cases[0]->weights[0], cases[1]->weights[0],
+                            sizeof cases[0]->weights[0]);
+        for (int i = 0; i < 4; i++)
+            free(cases[i]);
+    }
+}
+
+static void what_makes_no_sense_with_adamw_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *recipe, *name, *value, *reason;
+    } cases[] = {{"topk", "momentum_form", "corrected", "momentum of its own"},
+                 {"ssgd", "nesterov", "on", "nesterov"},
+                 {"od-sgd", "schedule", "od", "local updates"}};
+    for (int i = 0; i < 3; i++) {
+        struct cluster *cluster = cluster_of(cases[i].recipe, 0);
+        with(with(cluster, "optimizer", "adamw"), cases[i].name, cases[i].value);
+        assert_status(SYN_INVALID, syn_worker_check(&cluster->options));
+        assert_non_null(strstr(syn_error_text(), cases[i].reason));
+        free(cluster);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +245,8 @@ int main(void)
         cmocka_unit_test(nothing_is_lost_in_any_form_of_push),
         cmocka_unit_test(pulls_in_halves_are_rounded_and_the_servers_weights_are_not),
         cmocka_unit_test(a_step_moves_two_models_and_with_a_delay_of_k_one_and_a_kth),
+        cmocka_unit_test(adamw_comes_to_the_same_weights_in_every_store),
+        cmocka_unit_test(what_makes_no_sense_with_adamw_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,7 @@ static enum syn_status build_model(struct syn_replica *replica, uint64_t batch)
     how.batch = batch;
     how.time = replica->options.time;
     how.threads = replica->threads;
+    how.spares_biases = !replica->options.decay_biases;
     how.seed = dropout_seed(replica);
     enum syn_status status = syn_model_build(graph, &how, &replica->model);
     syn_graph_free(graph);

@@ -69,6 +69,8 @@ struct syn_model_options {
     size_t threads; /* cores to compute on; default 1 */
     uint64_t seed;  /* of dropout; default 1 */
     bool training;  /* false: no syn_model_step(), and less memory is taken; default true */
+    bool spares_biases; /* no weight decay for biases and batch norm (syn_layout_rate()); default
+                         * false */
 };
 
 void syn_model_defaults(struct syn_model_options *options);

@@ -1,0 +1,78 @@
+/* Adam with weight decay apart from the gradient:
+ *
+ *     W -= lr * wd * W
+ *     m  = beta1 * m + (1 - beta1) * g
+ *     v  = beta2 * v + (1 - beta2) * g*g
+ *     W -= lr/(1 - beta1^t) * m / (sqrt(v)/sqrt(1 - beta2^t) + eps)
+ *
+ * in the order in which PyTorch rounds it. m and v of a weight whose gradient is zero go on
+ * shrinking, so that a sparse gradient is one full of zeros: nothing can be skipped.
+ *
+ * beta^t is made by squaring, not by pow(), whose last bit differs between C libraries. */
+#include <float.h>
+#include <math.h>
+
+#include "base/status.h"
+#include "optim/optim.h"
+
+static enum syn_status check(const struct syn_optimizer_options *options)
+{
+    if (options->nesterov)
+        return syn_fail(SYN_INVALID, "nesterov is for optimizer sgd, not adamw");
+    return SYN_OK;
+}
+
+static size_t memory_per_weight(const struct syn_optimizer_options *options)
+{
+    (void)options;
+    return 2;
+}
+
+static bool skips_zeros(const struct syn_optimizer_options *options)
+{
+    (void)options;
+    return false;
+}
+
+static double power(double base, uint64_t exponent)
+{
+    double result = 1;
+    for (; exponent > 0; exponent >>= 1, base *= base)
+        if (exponent & 1)
+            result *= base;
+    return result;
+}
+
+static void apply(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
+                  const struct syn_optim_run *run)
+{
+    float b1 = (float)options->beta1;
+    float b2 = (float)options->beta2;
+    float new1 = (float)(1 - options->beta1);
+    float new2 = (float)(1 - options->beta2);
+    float eps = (float)options->eps;
+    float keep = (float)(1 - (double)rates.lr * (double)rates.weight_decay);
+    float size = (float)((double)rates.lr / (1 - power(options->beta1, rates.update)));
+    float root = (float)sqrt(1 - power(options->beta2, rates.update));
+    const float *restrict g = run->gradient;
+    float *restrict w = run->weights;
+    float *restrict m = run->memory[0];
+    float *restrict v = run->memory[1];
+    for (size_t i = 0; i < run->count; i++) {
+        float mean = rates.scale * g[i];
+        float square = b2 * v[i] + new2 * mean * mean;
+        m[i] = b1 * m[i] + new1 * mean;
+        v[i] = square < FLT_MAX ? square : FLT_MAX; /* of a gradient beyond 1e19 */
+        w[i] = keep * w[i] - size * (m[i] / (sqrtf(v[i]) / root + eps));
+    }
+}
+
+const struct syn_optim syn_optim_adamw = {
+    .part = {"adamw", "Adam: steps divided by the root of the mean square; weight decay apart"},
+    .counts = true,
+    .adapts = true,
+    .check = check,
+    .memory_per_weight = memory_per_weight,
+    .skips_zeros = skips_zeros,
+    .apply = apply,
+};

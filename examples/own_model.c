@@ -1,104 +1,144 @@
-/* A model of one's own, from C: a small convolutional network, built layer by layer, trained on
- * made-up images with one optimizer. Everything it uses is public. */
+/* A model and data of one's own, from C: a small convolutional network, built layer by layer, learns
+ * made-up images with every method, flag, file and report of `syncopate train`. Everything it uses
+ * is public.
+ *
+ *     own_model --algo gtopk --workers 4 --out runs/own
+ *     mpirun -np 4 own_model --algo gtopk --checkpoint-every 50 --out runs/own
+ *     own_model --resume runs/own --epochs 6
+ *     syncopate report runs/own */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <syncopate/engine/data.h>
-#include <syncopate/engine/model.h>
-#include <syncopate/optimizer.h>
+#include <syncopate/engine/train.h>
+#include <syncopate/random.h>
 
-enum { BATCH = 32, STEPS = 200, SIDE = 16, CLASSES = 10 };
+enum { SIDE = 16, PIXELS = SIDE * SIDE, CLASSES = 4, EXAMPLES = 2048, TEST = 256 };
 
-/* convolution - batch norm and ReLU - pooling - inner product. Only the build needs to be
- * checked. */
-static enum syn_status build(struct syn_model **model)
+/* Bars of one of four directions through noise. */
+static void draw(struct syn_random *random, int32_t label, float *image)
 {
-    struct syn_graph *graph;
-    struct syn_model_options options;
+    size_t place = (size_t)syn_random_below(random, SIDE);
+    for (size_t y = 0; y < SIDE; y++)
+        for (size_t x = 0; x < SIDE; x++) {
+            const size_t along[CLASSES] = {x, y, x + y, x + SIDE - y};
+            bool is_bar = along[label] % SIDE / 2 == place / 2;
+            image[y * SIDE + x] = (is_bar ? 2.0F : 0.0F) + syn_random_normal(random);
+        }
+}
+
+/* All workers must have the same data; these depend on nothing but the seed. */
+static enum syn_status make_data(float *images, int32_t *labels, struct syn_data **data)
+{
+    struct syn_random random;
+    syn_random_start(&random, 1, 0);
+    for (size_t i = 0; i < EXAMPLES + TEST; i++) {
+        labels[i] = (int32_t)syn_random_below(&random, CLASSES);
+        draw(&random, labels[i], images + i * PIXELS);
+    }
+    static const char *const names[CLASSES] = {"upright", "level", "falling", "rising"};
+    struct syn_data_arrays arrays = {.name = "bars",
+                                     .channels = 1,
+                                     .height = SIDE,
+                                     .width = SIDE,
+                                     .outputs = CLASSES,
+                                     .names = names};
+    arrays.parts[SYN_DATA_TRAIN] =
+        (struct syn_data_array){.count = EXAMPLES, .images = images, .labels = labels};
+    arrays.parts[SYN_DATA_TEST] = (struct syn_data_array){
+        .count = TEST, .images = images + EXAMPLES * PIXELS, .labels = labels + EXAMPLES};
+    return syn_data_from_arrays(&arrays, data);
+}
+
+/* convolution - batch norm and ReLU - pooling - inner product. Whatever does not fit is told when
+ * the run begins. */
+static enum syn_status make_graph(struct syn_graph **graph)
+{
     struct syn_convolution edges = {.outputs = 16, .kernel = 3, .padding = 1, .no_bias = true};
     struct syn_pooling halve = {.kernel = 2};
-    enum syn_status status = syn_graph_new(&graph);
+    enum syn_status status = syn_graph_new(graph);
     if (status != SYN_OK)
         return status;
-    syn_node node = syn_graph_images(graph, 1, SIDE, SIDE);
-    node = syn_graph_convolution(graph, "edges", node, edges);
-    node = syn_graph_batch_norm(graph, "norm", node, true);
-    node = syn_graph_max_pooling(graph, node, halve);
-    node = syn_graph_inner_product(graph, "classes", node, CLASSES);
-    syn_graph_cross_entropy(graph, node);
-    syn_model_defaults(&options);
-    options.batch = BATCH;
-    status = syn_model_build(graph, &options, model);
-    syn_graph_free(graph);
-    return status;
+    syn_node node = syn_graph_images(*graph, 1, SIDE, SIDE);
+    node = syn_graph_convolution(*graph, "edges", node, edges);
+    node = syn_graph_batch_norm(*graph, "norm", node, true);
+    node = syn_graph_max_pooling(*graph, node, halve);
+    node = syn_graph_inner_product(*graph, "classes", node, CLASSES);
+    syn_graph_cross_entropy(*graph, node);
+    return SYN_OK;
 }
 
-static enum syn_status open_data(struct syn_data **data, struct syn_loader **loader)
+/* --name value, or --name=value; what the library calls it. */
+static enum syn_status read_flags(int argc, char **argv, const char *only,
+                                  struct syn_train_options *options)
 {
-    struct syn_data_options what;
-    struct syn_loader_options how = syn_loader_defaults(SYN_DATA_TRAIN, BATCH);
-    syn_settings_defaults(&syn_data_settings, &what);
-    what.data = "synthetic";
-    what.synthetic_channels = 1;
-    what.synthetic_height = SIDE;
-    what.synthetic_width = SIDE;
-    what.synthetic_classes = CLASSES;
-    enum syn_status status = syn_data_open(&what, data);
-    return status == SYN_OK ? syn_loader_open(*data, &how, loader) : status;
-}
-
-static enum syn_status train(struct syn_model *model, struct syn_loader *loader, float *weights,
-                             float *gradient)
-{
-    struct syn_optimizer_options options;
-    struct syn_optimizer *optimizer;
-    syn_settings_defaults(&syn_optimizer_settings, &options);
-    enum syn_status status =
-        syn_optimizer_open(&options, syn_layout_size(syn_model_layout(model)), &optimizer);
-    if (status != SYN_OK)
-        return status;
-    for (uint64_t step = 0; step < STEPS && status == SYN_OK; step++) {
-        struct syn_batch batch;
-        struct syn_step_result result;
-        syn_loader_next(loader, &batch);
-        struct syn_examples examples = {
-            .count = batch.count, .images = batch.input, .labels = batch.labels, .step = step};
-        status = syn_model_step(model, weights, &examples, NULL, gradient, &result);
-        if (status == SYN_OK)
-            status = syn_optimizer_apply(optimizer, 0.01, 1, gradient, weights);
-        if (status == SYN_OK && (step + 1) % 50 == 0)
-            printf("step %llu: loss %.3f\n", (unsigned long long)step + 1, result.loss);
+    enum syn_status status = SYN_OK;
+    for (int i = 1; i < argc && status == SYN_OK; i++) {
+        char name[64];
+        const char *equals = strchr(argv[i], '=');
+        size_t length = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
+        if (strncmp(argv[i], "--", 2) != 0 || length >= sizeof name || (!equals && i + 1 == argc)) {
+            fprintf(stderr, "own_model: \"%s\"; expected --name value\n", argv[i]);
+            return SYN_INVALID;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(length - 2), argv[i] + 2);
+        const char *value = equals ? equals + 1 : argv[++i];
+        if (!only || strcmp(only, name) == 0)
+            status = syn_train_set(options, name, value);
     }
-    syn_optimizer_free(optimizer);
     return status;
 }
 
-int main(void)
+/* What a method or the run to resume brings comes first, what was typed goes over it. */
+static enum syn_status choose(int argc, char **argv, struct syn_train_options *options)
 {
-    struct syn_model *model = NULL;
-    struct syn_data *data = NULL;
-    struct syn_loader *loader = NULL;
-    float *weights = NULL;
-    float *gradient = NULL;
-    enum syn_status status = build(&model);
+    char directory[SYN_TEXT_BYTES];
+    enum syn_status status = syn_train_defaults("own", options);
+    options->epochs = 4;
     if (status == SYN_OK)
-        status = open_data(&data, &loader);
-    if (status == SYN_OK) {
-        size_t size = syn_layout_size(syn_model_layout(model));
-        weights = calloc(size, sizeof *weights);
-        gradient = calloc(size, sizeof *gradient);
-        status = weights && gradient ? SYN_OK : SYN_MEMORY;
-    }
-    if (status == SYN_OK) {
-        syn_model_initialise(model, 1, weights);
-        status = train(model, loader, weights, gradient);
-    }
-    if (status != SYN_OK)
-        fprintf(stderr, "%s: %s\n", syn_status_text(status), syn_error_text());
-    free(weights);
-    free(gradient);
-    syn_loader_close(loader);
+        status = read_flags(argc, argv, "algo", options);
+    if (status == SYN_OK)
+        status = read_flags(argc, argv, "resume", options);
+    if (status == SYN_OK)
+        status = syn_train_apply_algo(options);
+    snprintf(directory, sizeof directory, "%s", options->resume);
+    if (status == SYN_OK && directory[0])
+        status = syn_train_recall(directory, options);
+    return status == SYN_OK ? read_flags(argc, argv, NULL, options) : status;
+}
+
+static enum syn_status train(int argc, char **argv, float *images, int32_t *labels)
+{
+    struct syn_train_options options = {0};
+    struct syn_train_summary summary;
+    struct syn_graph *graph = NULL;
+    struct syn_data *data = NULL;
+    enum syn_status status = choose(argc, argv, &options);
+    if (status == SYN_OK)
+        status = make_data(images, labels, &data);
+    if (status == SYN_OK)
+        status = make_graph(&graph);
+    options.graph = graph;
+    options.own_data = data;
+    if (status == SYN_OK)
+        status = syn_train(&options, NULL, &summary);
+    if (status == SYN_OK && summary.is_first)
+        printf("%s by %s, %llu workers: test accuracy %.1f %% after %llu steps; see %s\n",
+               summary.data, summary.algo, (unsigned long long)summary.workers,
+               100 * summary.test_accuracy, (unsigned long long)summary.steps, summary.out);
+    syn_graph_free(graph);
     syn_data_close(data);
-    syn_model_free(model);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    float *images = malloc((EXAMPLES + TEST) * PIXELS * sizeof *images);
+    int32_t *labels = malloc((EXAMPLES + TEST) * sizeof *labels);
+    enum syn_status status = images && labels ? train(argc, argv, images, labels) : SYN_MEMORY;
+    if (status != SYN_OK)
+        fprintf(stderr, "own_model: %s\n", syn_error_text());
+    free(images);
+    free(labels);
     return status != SYN_OK;
 }

@@ -178,7 +178,8 @@ static const char *const common[] = {
     "model", "data", "data_dir", "algo", "workers", "epochs",
     "batch", "lr",   "evaluate", "out",  "resume",  "threads",
 };
-#define COMMON (sizeof common / sizeof common[0])
+#define OWN_MODEL "own" /* what a model file has */
+#define COMMON    (sizeof common / sizeof common[0])
 
 static void print_presets(void)
 {
@@ -249,6 +250,8 @@ static enum syn_status read_options(const struct command *self, int argc, char *
         usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
         return SYN_INVALID;
     }
+    if (options->model_file[0] && !flags_has(argc, argv, "model"))
+        options->model = OWN_MODEL;
     status = options->resume[0] ? recall(options) : usual(options);
     if (status == SYN_OK)
         status = flags_read(self, sets, count, argc, argv, &flags);

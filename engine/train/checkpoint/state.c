@@ -48,7 +48,7 @@ static struct syn_checkpoint_head head_of(const struct syn_checkpoints *checkpoi
         .residual_norm = residual ? syn_gradient_norm(residual, replica->params) : -1,
     };
     snprintf(head.model, sizeof head.model, "%s", replica->options.model);
-    snprintf(head.data, sizeof head.data, "%s", replica->options.data.data);
+    snprintf(head.data, sizeof head.data, "%s", syn_data_info(replica->data)->name);
     snprintf(head.algo, sizeof head.algo, "%s", replica->options.algo);
     return head;
 }

@@ -59,9 +59,10 @@ static bool make_parents(const char *path)
 static enum syn_status make_numbered(const struct syn_train_options *options,
                                      struct syn_files *files)
 {
+    const char *data =
+        options->own_data ? syn_data_info(options->own_data)->name : options->data.data;
     for (int number = 1; number < MOST_RUNS; number++) {
-        snprintf(files->out, sizeof files->out, "runs/%s-%s-%d", options->model, options->data.data,
-                 number);
+        snprintf(files->out, sizeof files->out, "runs/%s-%s-%d", options->model, data, number);
         if (!make_parents(files->out))
             break;
         if (mkdir(files->out, 0777) == 0)

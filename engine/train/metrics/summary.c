@@ -50,7 +50,7 @@ static void put_options(const struct syn_replica *replica, struct syn_train_summ
     const struct syn_train_options *options = &replica->options;
     summary->algo = options->algo;
     summary->model = options->model;
-    summary->data = options->data.data;
+    summary->data = syn_data_info(replica->data)->name;
     summary->workers = options->workers;
     summary->servers = options->servers;
     summary->batch = options->batch;

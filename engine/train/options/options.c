@@ -35,7 +35,16 @@ const char *syn_train_preset(const char *model)
     return NULL;
 }
 
-static enum syn_status set(struct syn_train_options *options, const char *name, const char *value)
+const char *syn_train_model_name(size_t i)
+{
+    size_t ready = 0;
+    while (syn_model_name(ready))
+        ready++;
+    return i == ready ? SYN_MODEL_OWN : syn_model_name(i);
+}
+
+enum syn_status syn_train_set(struct syn_train_options *options, const char *name,
+                              const char *value)
 {
     if (syn_settings_has(&syn_train_settings, name))
         return syn_settings_set(&syn_train_settings, options, name, value);
@@ -43,6 +52,10 @@ static enum syn_status set(struct syn_train_options *options, const char *name, 
         return syn_settings_set(&syn_optimizer_settings, &options->worker.optimizer, name, value);
     if (syn_settings_has(&syn_worker_settings, name))
         return syn_settings_set(&syn_worker_settings, &options->worker, name, value);
+    if (syn_settings_has(&syn_reducer_settings, name))
+        return syn_settings_set(&syn_reducer_settings, &options->worker.reducer, name, value);
+    if (syn_settings_has(&syn_group_settings, name))
+        return syn_settings_set(&syn_group_settings, &options->group, name, value);
     return syn_settings_set(&syn_data_settings, &options->data, name, value);
 }
 
@@ -52,7 +65,7 @@ static enum syn_status apply_preset(struct syn_train_options *options, const cha
     char value[32];
     int length;
     for (; sscanf(settings, " %31[^=]=%31s%n", name, value, &length) == 2; settings += length)
-        SYN_TRY(set(options, name, value));
+        SYN_TRY(syn_train_set(options, name, value));
     return SYN_OK;
 }
 
@@ -60,6 +73,8 @@ static enum syn_status apply_preset(struct syn_train_options *options, const cha
 static enum syn_status fit_synthetic(struct syn_train_options *options)
 {
     struct syn_input input;
+    if (strcmp(options->model, SYN_MODEL_OWN) == 0)
+        return SYN_OK;
     SYN_TRY(syn_model_usual_input(options->model, &input));
     if (input.kind != SYN_INPUT_IMAGES)
         return SYN_OK;
@@ -140,11 +155,25 @@ double syn_train_density(const struct syn_train_options *options, double epoch)
     return fmax(asked, SYN_FIRST_DENSITY * pow(0.25, stage));
 }
 
+static enum syn_status check_model(const struct syn_train_options *options)
+{
+    bool is_own = strcmp(options->model, SYN_MODEL_OWN) == 0;
+    bool is_there = options->model_file[0] || options->graph;
+    if (is_own && !is_there)
+        return syn_report(SYN_INVALID, "model own is the one of a model file; there is none");
+    if (!is_own && is_there)
+        return syn_report(SYN_INVALID,
+                          "model: \"%s\" contradicts model-file \"%.256s\"; expected own",
+                          options->model, options->model_file);
+    return SYN_OK;
+}
+
 enum syn_status syn_train_check(struct syn_train_options *options)
 {
     SYN_TRY(syn_settings_check(&syn_train_settings, options));
     SYN_TRY(syn_settings_check(&syn_data_settings, &options->data));
     SYN_TRY(syn_settings_check(&syn_group_settings, &options->group));
+    SYN_TRY(check_model(options));
     if (syn_train_density_warmup(options) > 0 &&
         options->worker.reducer.density_max < SYN_FIRST_DENSITY)
         options->worker.reducer.density_max = SYN_FIRST_DENSITY;

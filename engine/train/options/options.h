@@ -12,6 +12,8 @@
  * that outlive the caller's. */
 enum syn_status syn_train_check(struct syn_train_options *options);
 
+#define SYN_MODEL_OWN "own" /* the model of a file, or the caller's graph */
+
 /* Whether servers apply each gradient by itself. */
 bool syn_train_is_async(const struct syn_train_options *options);
 

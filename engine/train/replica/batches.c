@@ -2,6 +2,7 @@
 #include "engine/train/replica/batches.h"
 
 #include "engine/base/fail.h"
+#include "engine/nn/graph.h"
 
 enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_input *input)
 {
@@ -23,6 +24,10 @@ enum syn_status syn_batches_graph(const struct syn_train_options *options,
 {
     struct syn_input input;
     SYN_TRY(syn_batches_input(info, &input));
+    if (options->graph)
+        return graph_copy(options->graph, graph);
+    if (options->model_file[0])
+        return syn_graph_load(options->model_file, &input, graph);
     return syn_graph_ready(options->model, &input, graph);
 }
 

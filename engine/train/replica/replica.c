@@ -54,7 +54,9 @@ static enum syn_status open_data(struct syn_replica *replica)
 {
     const struct syn_train_options *options = &replica->options;
     struct syn_position *at = &replica->at;
-    SYN_TRY(syn_data_open(&options->data, &replica->data));
+    replica->data = options->own_data;
+    if (!replica->data)
+        SYN_TRY(syn_data_open(&options->data, &replica->data));
     replica->on_text = syn_data_info(replica->data)->kind == SYN_DATA_TOKENS;
     size_t share = syn_replica_serves(replica) ? 0 : replica->rank; /* a server counts the steps */
     SYN_TRY(syn_batches_open(replica->data, options, SYN_DATA_TRAIN, share, &replica->batches));
@@ -161,5 +163,6 @@ void syn_replica_close(struct syn_replica *replica)
     free(replica->global);
     syn_loader_close(replica->batches);
     syn_model_free(replica->model);
-    syn_data_close(replica->data);
+    if (!replica->options.own_data)
+        syn_data_close(replica->data);
 }

@@ -10,7 +10,8 @@ enum syn_status syn_use_open(const struct syn_train_options *options, struct syn
 {
     use->options = *options;
     SYN_TRY(syn_train_check(&use->options));
-    return syn_data_open(&use->options.data, &use->data);
+    use->data = use->options.own_data;
+    return use->data ? SYN_OK : syn_data_open(&use->options.data, &use->data);
 }
 
 enum syn_status syn_use_build(struct syn_use *use, const struct syn_weights *weights, size_t batch,
@@ -38,5 +39,6 @@ void syn_use_close(struct syn_use *use)
 {
     free(use->values);
     syn_model_free(use->model);
-    syn_data_close(use->data);
+    if (!use->options.own_data)
+        syn_data_close(use->data);
 }

@@ -79,6 +79,28 @@ struct syn_data;
  * value. */
 enum syn_status syn_data_open(const struct syn_data_options *options, struct syn_data **data);
 
+/* One part of a data set that the caller has in memory. */
+struct syn_data_array {
+    size_t count;          /* examples, or words of a text; 0: there is no such part */
+    const float *images;   /* [count][channels][height][width], as the model is to see them */
+    const int32_t *labels; /* [count], of images, each in [0, outputs) */
+    const int32_t *tokens; /* [count], of a text, each in [0, outputs) */
+};
+
+struct syn_data_arrays {
+    const char *name; /* for messages and the files of a run */
+    size_t channels;  /* 0 for text, as height and width */
+    size_t height;
+    size_t width;
+    size_t outputs;           /* classes, or words known */
+    const char *const *names; /* [outputs] or NULL */
+    struct syn_data_array parts[SYN_DATA_PARTS];
+};
+
+/* A data set of the caller's own. Name, names and images are lent until it is closed, the rest is
+ * copied. A label out of range or a value that is not finite: SYN_INVALID. */
+enum syn_status syn_data_from_arrays(const struct syn_data_arrays *arrays, struct syn_data **data);
+
 /* What it is; valid until it is closed. */
 const struct syn_data_info *syn_data_info(const struct syn_data *data);
 

@@ -61,6 +61,16 @@ enum syn_status syn_model_usual_input(const char *name, struct syn_input *input)
 enum syn_status syn_graph_ready(const char *name, const struct syn_input *input,
                                 struct syn_graph **graph);
 
+/* Make the graph of a model that a file describes, for these data: JSON with a list of layers
+ * (docs/formats.md). What cannot be: SYN_FORMAT with file and line. Free it with syn_graph_free(). */
+enum syn_status syn_graph_load(const char *path, const struct syn_input *input,
+                               struct syn_graph **graph);
+
+/* The same from memory.
+ *   origin  named in complaints, such as the file */
+enum syn_status syn_graph_parse(const char *text, size_t count, const char *origin,
+                                const struct syn_input *input, struct syn_graph **graph);
+
 /* A model. */
 
 struct syn_model_options {

@@ -47,10 +47,22 @@ struct syn_train_options {
                                         * syn_reducer_settings */
     struct syn_group_options group;   /* syn_group_settings */
     struct syn_train_usual usual;     /* set with the defaults and the method */
-    char advice[SYN_TEXT_BYTES];      /* algo auto: what it found, for settings.json; set by it */
+    const struct syn_graph *graph; /* with model own: what to train, instead of a model file; NULL:
+                                       * none. Lent for the run, as own_data is */
+    struct syn_data *own_data;     /* what to learn from, instead of a data set by name; or NULL */
+    char advice[SYN_TEXT_BYTES];   /* algo auto: what it found, for settings.json; set by it */
 };
 
 extern const struct syn_settings_table syn_train_settings;
+
+/* Name of model number i, or NULL past the last: the ready ones, and own, which is the caller's graph
+ * or a model file. */
+const char *syn_train_model_name(size_t i);
+
+/* Set what one types as --NAME VALUE, of any of the tables. An unknown name or a bad value:
+ * SYN_INVALID, options unchanged. */
+enum syn_status syn_train_set(struct syn_train_options *options, const char *name,
+                              const char *value);
 
 /* Name of method number i, or NULL past the last: the recipes, and auto. */
 const char *syn_train_algo_name(size_t i);

@@ -12,8 +12,8 @@
  *
  * reads weights.f32, labels.i32, images.f32 or tokens.i32 ([STEPS] batches) and writes losses.f64
  * [STEPS], gradient.f32 (of the first step), final.f32 (the weights at the end), statistics.f32;
- * for "scores" it makes weights and statistics up, writes them as weights.safetensors, and scores.f32
- * for images.f32 or tokens.i32. */
+ * for "scores" it makes weights and statistics up, writes them as weights.safetensors, and what it
+ * computes for images.f32 or tokens.i32 as scores.f32. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

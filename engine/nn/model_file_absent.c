@@ -1,0 +1,21 @@
+/* In place of model_file.c where there is no jansson. */
+#include <syncopate/engine/model.h>
+
+#include "engine/base/fail.h"
+
+enum syn_status syn_graph_parse(const char *text, size_t count, const char *origin,
+                                const struct syn_input *input, struct syn_graph **graph)
+{
+    (void)text;
+    (void)count;
+    (void)input;
+    (void)graph;
+    return syn_report(SYN_UNSUPPORTED, "%s: built without jansson, which reads model files",
+                      origin);
+}
+
+enum syn_status syn_graph_load(const char *path, const struct syn_input *input,
+                               struct syn_graph **graph)
+{
+    return syn_graph_parse("", 0, path, input, graph);
+}

@@ -1,6 +1,6 @@
-/* A model and data of one's own, from C: a small convolutional network, built layer by layer, learns
- * made-up images with every method, flag, file and report of `syncopate train`. Everything it uses
- * is public.
+/* A model and data of one's own, from C: a small convolutional network, built layer by layer,
+ * learns made-up images with every method, flag, file and report of `syncopate train`. Everything
+ * it uses is public.
  *
  *     own_model --algo gtopk --workers 4 --out runs/own
  *     mpirun -np 4 own_model --algo gtopk --checkpoint-every 50 --out runs/own

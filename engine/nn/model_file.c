@@ -1,6 +1,6 @@
-/* A model as a text: JSON with a list of layers, each with what its function in model.h takes. Shapes
- * follow from the data. Whatever is wrong is told with the line on which its layer begins, which
- * jansson does not know: the text is walked once more for it.
+/* A model as a text: JSON with a list of layers, each with what its function in model.h takes.
+ * Shapes follow from the data. Whatever is wrong is told with the line on which its layer begins,
+ * which jansson does not know: the text is walked once more for it.
  *
  *     {"layers": [
  *         {"layer": "convolution", "name": "conv1", "outputs": 20, "kernel": 5},

@@ -62,7 +62,8 @@ enum syn_status syn_graph_ready(const char *name, const struct syn_input *input,
                                 struct syn_graph **graph);
 
 /* Make the graph of a model that a file describes, for these data: JSON with a list of layers
- * (docs/formats.md). What cannot be: SYN_FORMAT with file and line. Free it with syn_graph_free(). */
+ * (docs/formats.md). What cannot be: SYN_FORMAT with file and line. Free it with
+ * syn_graph_free(). */
 enum syn_status syn_graph_load(const char *path, const struct syn_input *input,
                                struct syn_graph **graph);
 

@@ -55,8 +55,8 @@ struct syn_train_options {
 
 extern const struct syn_settings_table syn_train_settings;
 
-/* Name of model number i, or NULL past the last: the ready ones, and own, which is the caller's graph
- * or a model file. */
+/* Name of model number i, or NULL past the last: the ready ones, and own, which is the caller's
+ * graph or a model file. */
 const char *syn_train_model_name(size_t i);
 
 /* Set what one types as --NAME VALUE, of any of the tables. An unknown name or a bad value:

@@ -1,0 +1,98 @@
+"""Models of one's own: --model-file, and examples/own_model.c with its own graph and data under mpirun.
+
+    test_own.py COMMAND OWN_MODEL [MPIRUN]       further arguments as unittest takes them
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND, OWN_MODEL, MPIRUN = "syncopate", "own_model", ""
+IMAGES = ["--data", "synthetic", "--synthetic-examples", "96", "--synthetic-height", "16", "--synthetic-width", "16",
+          "--batch", "8", "--threads", "1", "--steps", "3"]
+NET = """{"layers": [
+    {"layer": "convolution", "name": "conv1", "outputs": 8, "kernel": 3, "padding": 1, "bias": false},
+    {"layer": "batch_norm", "name": "bn1", "relu": true},
+    {"layer": "convolution", "name": "conv2", "outputs": 8, "kernel": 3, "padding": 1, "bias": false},
+    {"layer": "batch_norm", "name": "bn2"},
+    {"layer": "add", "from": ["bn1", "bn2"], "relu": true},
+    {"layer": "max_pooling", "kernel": 2},
+    {"layer": "inner_product", "name": "fc", "outputs": "classes"}
+]}
+"""
+
+
+def call(*words):
+    return subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
+
+
+class Own(unittest.TestCase):
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.home.name, name)
+
+    def train(self, text, *flags):
+        with open(self.path("net.json"), "w", encoding="utf-8") as file:
+            file.write(text)
+        return call(COMMAND, "train", *IMAGES, "--model-file", self.path("net.json"), "--out", self.path("run"), *flags)
+
+    def test_a_model_file_trains_resumes_evaluates_and_exports(self):
+        done = self.train(NET, "--workers", "2", "--algo", "topk", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertEqual((summary["model"], summary["params"]), ("own", 8 * 9 + 8 * 8 * 9 + 4 * 8 + 10 * 8 * 64 + 10))
+        found = json.loads(call(COMMAND, "evaluate", self.path("run"), "--json").stdout)
+        self.assertEqual(found["loss"], summary["test_loss"])
+        self.assertEqual(call(COMMAND, "export", self.path("run"), "-o", self.path("w.npz")).returncode, 0)
+        self.assertEqual(call(COMMAND, "train", "--resume", self.path("run"), "--steps", "5").returncode, 0)
+
+    def test_a_mistake_is_told_with_its_line_and_nothing_is_written(self):
+        for change, said in ((('"kernel": 2', '"kernal": 2'), 'net.json:7: unknown key "kernal"'),
+                             (('"max_pooling"', '"max_poling"'), 'net.json:7: no layer "max_poling"'),
+                             (('"bn2"]', '"bn3"]'), 'net.json:6: no layer above is called "bn3"'),
+                             (('"classes"', "3"), "net.json:8: the last layer has 3 outputs"),
+                             (('"outputs": 8, "kernel": 3', '"outputs": -8, "kernel": 3'), "net.json:2: not a possible"),
+                             (('"kernel": 2', '"kernel": 200'), "net.json:7: "),
+                             (('"kernel": 2}', '"kernel": 2'), "net.json:8: "),
+                             (('"name": "bn2"', '"name": "bn1"'), "net.json:5: there are two layers called bn1"),
+                             (('{"layers"', '{"other": 1, "layers"'), "nothing else")):
+            done = self.train(NET.replace(*change, 1))
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertFalse(os.path.exists(self.path("run")))
+        done = self.train(NET, "--model", "lenet")
+        self.assertIn("contradicts", done.stderr)
+
+    def test_a_resumed_run_refuses_another_model(self):
+        self.assertEqual(self.train(NET).returncode, 0)
+        with open(self.path("net.json"), "w", encoding="utf-8") as file:
+            file.write(NET.replace("conv2", "conv3"))
+        done = call(COMMAND, "train", "--resume", self.path("run"), "--steps", "5")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("conv2.weight", done.stderr)
+
+    def test_the_example_trains_its_own_graph_and_data_by_any_method_and_goes_on(self):
+        ranks = [MPIRUN, "-n", "2"] if MPIRUN else []
+        flags = ["--algo", "gtopk", "--density", "0.05", "--threads", "1", "--checkpoint-every", "8", "--out",
+                 self.path("run")]
+        done = call(*ranks, OWN_MODEL, *flags, "--steps", "8", *([] if MPIRUN else ["--workers", "2"]))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("bars by gtopk, 2 workers", done.stdout)
+        done = call(*ranks, OWN_MODEL, "--resume", self.path("run"), "--steps", "12")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("after 12 steps", done.stdout)
+        self.assertEqual(call(COMMAND, "report", self.path("run"), "-o", self.path("page.html")).returncode, 0)
+        done = call(COMMAND, "export", self.path("run"), "-o", self.path("w.safetensors"))
+        self.assertIn("own on bars by gtopk, 7 tensors, step 12 of 12", done.stdout)
+        self.assertEqual(call(OWN_MODEL, "--algo", "magic").returncode, 1)
+        self.assertEqual(call(OWN_MODEL, "epochs").returncode, 1)
+
+
+if __name__ == "__main__":
+    COMMAND, OWN_MODEL, MPIRUN = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
+    unittest.main()

@@ -187,7 +187,7 @@ def _path() -> str:
 def _load() -> ctypes.CDLL:
     # Where MPI is linked in: Open MPI loads parts of itself that look for its symbols among the global
     # ones. As a plugin, which packages have, it is loaded in that way by the library.
-    mode = ctypes.RTLD_GLOBAL if "OMPI_COMM_WORLD_SIZE" in os.environ else ctypes.RTLD_LOCAL
+    mode = ctypes.RTLD_GLOBAL if {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"} & set(os.environ) else ctypes.RTLD_LOCAL
     try:
         library = ctypes.CDLL(_path(), mode)
     except OSError as error:

@@ -335,11 +335,3 @@ def test_an_empty_directory_has_no_states(ddp, tmp_path):
     with pytest.raises(syncopate.StateError, match="no complete set"):
         syncopate.torch.load(str(tmp_path), attached)
     attached.close()
-
-
-def test_tasks_of_srun_that_cannot_find_each_other_are_refused(monkeypatch):
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
-    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "3")
-    assert "torchrun" in refuses("srun started 3 processes", syncopate.torch.init)

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from ..core import Group, under_mpi
 from ..errors import OptionError
 from ..options import GroupOptions
+from .launchers import Place, find_place
 from .store import do_without_libuv
 from .transport import DistributedGroup
 
@@ -17,9 +18,9 @@ TRANSPORTS = ("auto", "mpi", "torch")
 
 
 def init() -> tuple[int, int]:
-    """Initialise torch.distributed (gloo) under torchrun, mpirun or alone; (rank, number of workers).
+    """Initialise torch.distributed (gloo) under torchrun, mpirun, srun or alone; (rank, number of workers).
 
-    Under mpirun on several hosts, MASTER_ADDR and MASTER_PORT must name a place on the first one.
+    Under mpirun or srun on several hosts, MASTER_ADDR and MASTER_PORT must name a place on the first one.
     Harmless when it has been initialised already.
     """
     if dist.is_initialized():
@@ -27,14 +28,9 @@ def init() -> tuple[int, int]:
     if "RANK" in os.environ:
         _initialise()
         return dist.get_rank(), dist.get_world_size()
-    rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
-    workers = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1))
-    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
-    if workers == 1 and tasks != "1" and "OMPI_COMM_WORLD_SIZE" not in os.environ:
-        raise OptionError(f"srun started {tasks} processes that cannot find each other; have srun start torchrun "
-                          "(examples/cluster/torchrun.sbatch), or unset SLURM_STEP_NUM_TASKS if each is to train by itself")
-    _initialise(init_method=_meeting_point(workers), rank=rank, world_size=workers)
-    return rank, workers
+    place = find_place(os.environ)
+    _initialise(init_method=_meeting_point(place), rank=place.rank, world_size=place.workers)
+    return place.rank, place.workers
 
 
 def _initialise(**how: Any) -> None:
@@ -47,16 +43,19 @@ def _initialise(**how: Any) -> None:
         dist.init_process_group("gloo", **how)
 
 
-def _meeting_point(workers: int) -> str:
+def _meeting_point(place: Place) -> str:
     if "MASTER_ADDR" in os.environ:
         return f"tcp://{os.environ['MASTER_ADDR']}:{os.environ.get('MASTER_PORT', '29500')}"
-    if int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", 1)) != workers:
-        raise OptionError("mpirun started processes on several hosts; set MASTER_ADDR to the first "
-                          "one's address, such as by mpirun -x MASTER_ADDR=...")
-    job = os.environ.get("PMIX_NAMESPACE") or os.environ.get("OMPI_MCA_ess_base_jobid")
-    if job is None or workers == 1:
+    if place.workers == 1:
         return f"file://{tempfile.mkdtemp(prefix='syncopate-')}/meeting"
-    return f"file://{tempfile.gettempdir()}/syncopate-{os.getuid()}-{job}"
+    if not place.is_one_host:
+        raise OptionError(f"{place.workers} processes were started on several hosts; set MASTER_ADDR to the address of the "
+                          "first one's, such as by mpirun -x MASTER_ADDR=..., or have srun start torchrun "
+                          "(examples/cluster/torchrun.sbatch)")
+    if place.job is None:
+        raise OptionError(f"{place.workers} processes were started that have no meeting point; set MASTER_ADDR=127.0.0.1 and "
+                          "MASTER_PORT for all of them")
+    return f"file://{tempfile.gettempdir()}/syncopate-{os.getuid()}-{place.job}"
 
 
 def join(transport: str = "auto", options: dict[str, Any] | None = None) -> Group:

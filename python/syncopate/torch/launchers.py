@@ -1,0 +1,84 @@
+"""Which worker this process is, as launchers tell by environment variables."""
+from __future__ import annotations
+
+import os
+from typing import Callable, Mapping, NamedTuple
+
+from ..errors import OptionError
+
+
+class Place(NamedTuple):
+    rank: int = 0
+    workers: int = 1
+    is_one_host: bool = True
+    job: str | None = None  # the same for all workers of one host, and for no others
+
+
+class Launcher(NamedTuple):
+    rank: str
+    workers: str
+    here: str  # how many of the workers are on this host
+    job: Callable[[Mapping[str, str]], str | None]
+
+
+def _job_of_open_mpi(variables: Mapping[str, str]) -> str | None:
+    return variables.get("PMIX_NAMESPACE") or variables.get("OMPI_MCA_ess_base_jobid")
+
+
+def _job_of_slurm(variables: Mapping[str, str]) -> str | None:
+    if "SLURM_JOB_ID" not in variables:
+        return None
+    # The port: a Slurm that was set up anew counts its jobs from 1 again.
+    names = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_LAUNCHER_PORT")
+    return "-".join(["slurm", *(variables.get(name, "0") for name in names)])
+
+
+def _parent(process: int) -> tuple[str, int]:
+    """The name of a process, and its parent."""
+    with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+        name, _, rest = file.read().partition("(")[2].rpartition(")")
+    return name, int(rest.split()[1])
+
+
+def _job_of_pmi(variables: Mapping[str, str]) -> str | None:
+    """Slurm's, or the process of Hydra (the mpirun of MPICH and Intel MPI) that started all workers of this host: their
+    environments have nothing in common that another job's lack."""
+    process = os.getpid()
+    try:
+        while process > 1:
+            name, parent = _parent(process)
+            if name.startswith("hydra_"):
+                return f"hydra-{process}"
+            process = parent
+    except (OSError, ValueError, IndexError):
+        pass
+    return _job_of_slurm(variables)
+
+
+# The most particular first: mpirun in a job of Slurm sees Slurm's variables too.
+LAUNCHERS = (
+    Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", _job_of_open_mpi),
+    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", _job_of_pmi),
+    Launcher("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", _job_of_slurm),
+)
+
+
+def _number(variables: Mapping[str, str], name: str) -> int:
+    try:
+        return int(variables[name])
+    except ValueError:
+        raise OptionError(f'{name}: "{variables[name]}" is not valid; expected a whole number') from None
+
+
+def find_place(variables: Mapping[str, str]) -> Place:
+    """This process's place; alone if no launcher says otherwise."""
+    for launcher in LAUNCHERS:
+        if launcher.rank not in variables or launcher.workers not in variables:
+            continue
+        rank, workers = _number(variables, launcher.rank), _number(variables, launcher.workers)
+        if not 0 <= rank < workers:
+            raise OptionError(f"{launcher.rank}: {rank} is not valid; expected 0 to {workers - 1} ({launcher.workers})")
+        if workers > 1:
+            here = variables.get(launcher.here, "1")  # Slurm's may be such as 2(x3),1
+            return Place(rank, workers, here == str(workers), launcher.job(variables))
+    return Place()

@@ -1,8 +1,7 @@
-"""A model's weights as one array of float32 in host memory, and back.
+"""What lies on a device, in host memory and back: buckets of gradients, and a model's weights as one array.
 
-Weights on a device travel in one copy each way: they are joined there, in float32, and the copy goes to or comes
-from pinned memory. Written for CUDA and tested with a device that is none (tests/python/test_flat.py): no GPU has
-run it.
+Each travels in one copy each way, from or to pinned memory; weights are joined on the device before. Written for CUDA
+and tested with a device that is none (tests/python/test_flat.py): no GPU has run it.
 """
 from __future__ import annotations
 
@@ -12,6 +11,33 @@ import torch
 def is_in_host_memory(tensor: torch.Tensor) -> bool:
     """Whether the library can reach it."""
     return tensor.device.type == "cpu"
+
+
+def pinned(count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Memory that a device copies from and to by itself."""
+    return torch.empty(count, dtype=dtype, pin_memory=torch.cuda.is_available())
+
+
+def future_for(tensor: torch.Tensor) -> torch.futures.Future:
+    """A future whose result will be this tensor."""
+    return torch.futures.Future() if tensor.device.type == "cpu" \
+        else torch.futures.Future(devices=[tensor.device])
+
+
+class Stages:
+    """Copies in host memory of buffers that are on a device; each has its own, kept from step to step."""
+
+    def __init__(self) -> None:
+        self._stages: dict[int, torch.Tensor] = {}
+
+    def near(self, number: int, buffer: torch.Tensor) -> torch.Tensor:
+        """What the library can read: the buffer itself, or its copy."""
+        if is_in_host_memory(buffer):
+            return buffer
+        stage = self._stages.get(number)
+        if stage is None or stage.numel() != buffer.numel() or stage.dtype != buffer.dtype:
+            stage = self._stages[number] = pinned(buffer.numel(), buffer.dtype)
+        return stage.copy_(buffer)  # waits for the device: the library reads it next
 
 
 def _local(parameter: torch.Tensor) -> torch.Tensor:
@@ -27,11 +53,7 @@ class Flat:
         self._parameters = parameters
         self._counts = [_local(each).numel() for each in parameters]
         self._is_near = all(is_in_host_memory(_local(each)) for each in parameters)
-        self._stage = None if self._is_near else self._pinned(sum(self._counts))
-
-    @staticmethod
-    def _pinned(count: int) -> torch.Tensor:
-        return torch.empty(count, pin_memory=torch.cuda.is_available())
+        self._stage = None if self._is_near else pinned(sum(self._counts))
 
     @torch.no_grad()
     def read(self, into: torch.Tensor) -> None:

@@ -23,6 +23,7 @@ from ..library import Cost
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, owners, state, watch, ways, wrapped
 from .density import Density
+from .flat import Stages, future_for
 from .model import floats_at, layout_of, norm, trained_parameters
 from .outer import Outer, updates
 from .route import Bucket, Route, Run
@@ -56,7 +57,8 @@ class Attached:
                  density: Density, nonfinite: str, scaler: Any, transport: str,
                  group_options: dict[str, Any]):
         module = ddp.module
-        names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())))
+        names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())),
+                                   may_be_away=True)
         values = options.as_dict()
         self._overlaps = values["bucket_bytes"] > 0
         if not self._overlaps:  # as a backward pass delivers them: a bucket is then one piece
@@ -80,6 +82,7 @@ class Attached:
         self._is_dense = values["select"] == "all"
         self._has_residual = self.reducer.residual() is not None
         self._flat: torch.Tensor | None = None
+        self._stages = Stages()
         self._cut: dict[int, tuple[tuple[int, ...], list[Run]]] = {}
         self._under_way: list[Bucket] = []
         self._route: Route | None = None
@@ -122,7 +125,8 @@ class Attached:
             return _raise_at_the_end(bucket, self._refusal)
         if bucket.index() == 0:
             self._clear()
-        taken = Bucket(bucket.buffer(), self._runs_of(bucket), torch.futures.Future(), False)
+        home = bucket.buffer()
+        taken = Bucket(home, self._stages.near(bucket.index(), home), self._runs_of(bucket), future_for(home))
         self._under_way.append(taken)
         if not self._can_be_read(taken):
             self._copy(taken)
@@ -209,7 +213,7 @@ class Attached:
         except PeerError as error:
             raise self.group.explain(error) from None
         for taken, mean in zip(self._under_way, self._route.means):
-            taken.future.set_result(mean if taken.is_plain else taken.buffer.copy_(mean))
+            taken.deliver(mean)
         self._last_step = "made"
         if self._has_residual:
             self._witness.remember(self.reducer.merged, self.layout, self._parameters)
@@ -234,8 +238,7 @@ class Attached:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
         and unless that is what was asked for, backward() raises once DDP has put its things away."""
         for taken in self._under_way:
-            taken.buffer.fill_(float("nan"))
-            taken.future.set_result(taken.buffer)
+            taken.future.set_result(taken.home.fill_(float("nan")))
         if self._nonfinite == "raise":
             self._under_way[-1].future = self._under_way[-1].future.then(_complaint(error))
 

@@ -24,10 +24,11 @@ def norm(floats: torch.Tensor) -> float:
     return math.sqrt(sum(float(part.double().square().sum()) for part in floats.split(1 << 16)))
 
 
-def _check_parameter(name: str, parameter: torch.nn.Parameter) -> None:
-    if parameter.device.type != "cpu":
-        raise OptionError(f'parameter "{name}" is on {parameter.device}; only models in host memory '
-                          "are supported")
+def _check_parameter(name: str, parameter: torch.nn.Parameter, may_be_away: bool) -> None:
+    allowed = ("cpu", "cuda") if may_be_away else ("cpu",)
+    if parameter.device.type not in allowed:
+        raise OptionError(f'parameter "{name}" is on {parameter.device}; supported here are models on '
+                          + " or ".join(allowed))
     if parameter.dtype not in DTYPES:
         raise OptionError(f'parameter "{name}" is {str(parameter.dtype)[6:]}; supported are '
                           + ", ".join(str(dtype)[6:] for dtype in DTYPES))
@@ -42,15 +43,16 @@ def _check_modules(model: torch.nn.Module) -> None:
             raise OptionError(f'module "{name}" makes sparse gradients; build it with sparse=False')
 
 
-def trained_parameters(model: torch.nn.Module,
-                       ignored: frozenset[str] = frozenset()) -> dict[str, torch.nn.Parameter]:
-    """The parameters that need a gradient, by name. OptionError if one cannot be handled."""
+def trained_parameters(model: torch.nn.Module, ignored: frozenset[str] = frozenset(),
+                       may_be_away: bool = False) -> dict[str, torch.nn.Parameter]:
+    """The parameters that need a gradient, by name, in host memory or, if they may be away, on a GPU. OptionError if
+    one cannot be handled."""
     found = {name: parameter for name, parameter in model.named_parameters()
              if parameter.requires_grad and name not in ignored}
     if not found:
         raise OptionError("the model has no parameters that need a gradient")
     for name, parameter in found.items():
-        _check_parameter(name, parameter)
+        _check_parameter(name, parameter, may_be_away)
     _check_modules(model)
     return found
 

@@ -113,7 +113,7 @@ class Outer:
         chosen = _reducer_options(density, values, forget, options)
         self.density = Density(chosen, density if density < 1 else None, density_warmup)
         chosen.check()
-        names = trained_parameters(self._model)
+        names = trained_parameters(self._model, may_be_away=True)
         self._check_optimizer(names)
         owners.check_free(names)
         if scaler is None:

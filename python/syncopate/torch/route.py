@@ -20,12 +20,22 @@ class Run:
 
 @dataclass
 class Bucket:
-    """A bucket of the step under way, and where its entries belong."""
+    """A bucket of the step under way, and where its entries belong.
 
+    home  DDP's own buffer
+    buffer  that, or its copy in host memory if it is on a device
+    """
+
+    home: torch.Tensor
     buffer: torch.Tensor
     runs: list[Run]
     future: torch.futures.Future
-    is_copied: bool
+    is_copied: bool = False
+
+    def deliver(self, mean: torch.Tensor) -> None:
+        """Give DDP what it waits for, where it expects it."""
+        is_here = self.home is self.buffer
+        self.future.set_result(mean if self.is_plain and is_here else self.home.copy_(mean))
 
     @property
     def is_plain(self) -> bool:

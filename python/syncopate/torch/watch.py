@@ -13,7 +13,6 @@ import torch
 from ..core import Layout
 from ..errors import OptionError
 from ..library import Merged
-from . import wrapped
 
 
 def _living(*kinds: type) -> list[Any]:
@@ -38,7 +37,8 @@ def check_scalers(caller: str = "attach") -> None:
 
 def suits_sparse(optimizer: torch.optim.Optimizer) -> bool:
     """Whether it can make use of gradients most of whose entries are zero."""
-    return isinstance(wrapped.plain_optimizer(optimizer), torch.optim.SGD)
+    inner = getattr(optimizer, "optim", getattr(optimizer, "optimizer", optimizer))  # ZeRO's, Accelerate's
+    return isinstance(inner, torch.optim.SGD)
 
 
 def warn_of_optimizers(parameters: Sequence[torch.Tensor], has_momentum: bool) -> None:

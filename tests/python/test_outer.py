@@ -108,7 +108,8 @@ def updates(rank, workers):
     model = model_of()
     ddp = nn.parallel.DistributedDataParallel(model)
     adamw = torch.optim.AdamW(ddp.parameters(), 0.01)
-    outer = syncopate.torch.attach(ddp, optimizer=adamw, density=0.1)
+    with pytest.warns(UserWarning, match="AdamW's updates are exchanged instead of gradients"):
+        outer = syncopate.torch.attach(ddp, optimizer=adamw, density=0.1)
     first = weights_of(model)
     for step in range(3):
         train(ddp, adamw, [step], rank, workers)

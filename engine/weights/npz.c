@@ -17,6 +17,7 @@
 #define DOS_DATE      0x21U /* 1 January 1980 */
 #define MOST_BYTES    UINT32_MAX
 #define MOST_ENTRIES  UINT16_MAX
+#define MOST_RATIO    1100 /* deflate packs no tighter */
 
 /* One file in the archive. */
 struct entry {
@@ -161,6 +162,9 @@ static enum syn_status take(void *context, const char *file_name, size_t length,
     snprintf(name, sizeof name, "%.*s", (int)(length - 4), file_name);
     if (syn_weights_is_counter(name))
         return SYN_OK;
+    if (file->count / MOST_RATIO > file->packed_count) /* before memory is taken for it */
+        return syn_report(SYN_FORMAT, "%s: %s of %zu bytes, packed in %zu", origin, name,
+                          file->count, file->packed_count);
     uint8_t *bytes = malloc(file->count + 1);
     if (!bytes)
         return syn_report(SYN_MEMORY, "cannot allocate the %zu bytes of %s", file->count, name);

@@ -42,6 +42,43 @@ enum syn_status syn_use_evaluate(const struct syn_train_options *options,
                                  const struct syn_weights *weights, enum syn_data_part part,
                                  struct syn_quality *quality);
 
+/* The classes that an image is likeliest of. */
+#define SYN_GUESSES 5
+struct syn_guess {
+    size_t label;
+    double share;  /* what the model gives it, of 1 */
+    char name[64]; /* of the class, or its number */
+};
+
+/* A model with its weights, for single examples. */
+struct syn_predictor;
+
+/* Make one. The data set is opened, for the names of its classes or words and for how its images
+ * are prepared; weights and options as for syn_use_evaluate(). Free it with
+ * syn_predictor_free(). */
+enum syn_status syn_predictor_open(const struct syn_train_options *options,
+                                   const struct syn_weights *weights,
+                                   struct syn_predictor **predictor);
+
+/* Whether it reads text. */
+bool syn_predictor_on_text(const struct syn_predictor *predictor);
+
+/* What an image is. The file holds its bytes, or floats, as the data set has them,
+ * [channel][height][width], and no more; anything else: SYN_FORMAT.
+ *   count  how many guesses there are: all classes, or SYN_GUESSES */
+enum syn_status syn_predict_image(struct syn_predictor *predictor, const char *path,
+                                  struct syn_guess guesses[SYN_GUESSES], size_t *count);
+
+/* Go on with a text: draw words from what the model gives each.
+ *   path         a text, whose words the model reads first; NULL or empty: none
+ *   temperature  above 0; 1 as the model says, less: the likelier words more often
+ *   text         words with a blank between, lines where sentences end; owned by the predictor
+ *                until the next call */
+enum syn_status syn_predict_words(struct syn_predictor *predictor, const char *path, size_t words,
+                                  double temperature, uint64_t seed, const char **text);
+
+void syn_predictor_free(struct syn_predictor *predictor);
+
 #ifdef __cplusplus
 }
 #endif

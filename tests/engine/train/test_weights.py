@@ -173,6 +173,40 @@ class Weights(unittest.TestCase):
         self.refuses(["evaluate", file, "--model", "lenet", *IMAGES[:-4]], file)
         self.refuses(["evaluate", self.path("nothing")], "nothing")
 
+    def test_predict_tells_the_likeliest_classes_of_an_image(self):
+        self.train("run")
+        for name, count in (("image", 256), ("short", 255)):
+            with open(self.path(name), "wb") as file:
+                file.write(bytes(range(count)) if count < 256 else bytes(range(256)))
+        done = call("predict", self.path("run"), self.path("image"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shares = [float(part.split()[-2]) for part in done.stdout.split(",")]
+        self.assertEqual((len(shares), shares), (5, sorted(shares, reverse=True)))
+        self.refuses(["predict", self.path("run"), self.path("short")], "short: 255 bytes", "1x16x16")
+        self.refuses(["predict", self.path("run"), self.path("none")], "none")
+        self.refuses(["predict", self.path("run")], "images")
+
+    def test_predict_goes_on_with_a_text_as_the_seed_says(self):
+        os.mkdir(self.path("text"))
+        for part in ("train", "valid", "test"):
+            with open(self.path(f"text/ptb.{part}.txt"), "w", encoding="utf-8") as file:
+                file.write("the cat sat on the mat\nthe dog ran\n" * 40)
+        done = call("train", "--model", "lstm-small", "--data", "text", "--data-dir", self.home.name, "--batch", "4",
+                    "--steps", "30", "--lr", "5", "--threads", "1", "--out", self.path("run"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("prompt"), "w", encoding="utf-8") as file:
+            file.write("the dog")
+        words = ["predict", self.path("run"), self.path("prompt"), "--words", "12"]
+        said = call(*words)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertLessEqual(set(said.stdout.split()), set("the cat sat on mat dog ran".split()))
+        self.assertEqual(said.stdout, call(*words).stdout)
+        self.assertNotEqual(said.stdout, call(*words, "--seed", "2").stdout)
+        found = self.evaluate(self.path("run"))
+        with open(self.path("run/metrics.jsonl"), encoding="utf-8") as file:
+            last = [line for line in map(json.loads, file) if "test_loss" in line][-1]
+        self.assertEqual(found["loss"], last["test_loss"])
+
     def test_damaged_weights_are_refused(self):
         self.train("run")
         with open(self.export("run"), "rb") as file:

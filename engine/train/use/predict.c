@@ -1,0 +1,220 @@
+/* What trained weights say of single examples: the likeliest classes of an image, or the words that
+ * may follow a text. Words are read one at a time, the LSTMs carrying on, as in an evaluation. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <syncopate/random.h>
+
+#include "engine/base/fail.h"
+#include "engine/base/memory.h"
+#include "engine/data/blob.h"
+#include "engine/data/set.h"
+#include "engine/data/vocabulary.h"
+#include "engine/train/use/use.h"
+
+#define END_NAME   "<eos>"
+#define WORD_BYTES 64 /* of a word that is drawn, at most */
+
+struct syn_predictor {
+    struct syn_use use;
+    bool on_text;
+    size_t classes;
+    float *input;  /* [channels][height][width] */
+    float *scores; /* [classes] */
+    char *text;
+};
+
+static enum syn_status prepare(struct syn_predictor *made, const struct syn_train_options *options,
+                               const struct syn_weights *weights)
+{
+    SYN_TRY(syn_use_open(options, &made->use));
+    const struct syn_data_info *info = syn_data_info(made->use.data);
+    made->on_text = info->kind == SYN_DATA_TOKENS;
+    made->classes = info->outputs;
+    SYN_TRY(syn_use_build(&made->use, weights, 1, 1));
+    SYN_TRY(syn_engine_allocate(syn_data_pixels(info), sizeof(float), &made->input));
+    return syn_engine_allocate(made->classes, sizeof(float), &made->scores);
+}
+
+enum syn_status syn_predictor_open(const struct syn_train_options *options,
+                                   const struct syn_weights *weights,
+                                   struct syn_predictor **predictor)
+{
+    struct syn_predictor *made = NULL;
+    SYN_TRY(syn_engine_allocate(1, sizeof *made, &made));
+    enum syn_status status = prepare(made, options, weights);
+    if (status != SYN_OK) {
+        syn_predictor_free(made);
+        return status;
+    }
+    *predictor = made;
+    return SYN_OK;
+}
+
+bool syn_predictor_on_text(const struct syn_predictor *predictor)
+{
+    return predictor->on_text;
+}
+
+/* Shares of 1 from scores; returns their sum before dividing. */
+static void to_shares(float *scores, size_t count, double temperature)
+{
+    double largest = -INFINITY;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, (double)scores[i]);
+    for (size_t i = 0; i < count; i++) {
+        scores[i] = (float)exp(((double)scores[i] - largest) / temperature);
+        sum += (double)scores[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        scores[i] = (float)((double)scores[i] / sum);
+}
+
+static void put_name(const struct syn_data_info *info, size_t label, char *name, size_t capacity)
+{
+    if (info->names)
+        snprintf(name, capacity, "%s", info->names[label]);
+    else
+        snprintf(name, capacity, "%zu", label);
+}
+
+static enum syn_status read_image(struct syn_predictor *predictor, const char *path)
+{
+    struct syn_blob blob = {0};
+    const struct syn_data *data = predictor->use.data;
+    const struct syn_data_info *info = syn_data_info(data);
+    size_t plane = info->height * info->width;
+    size_t count = syn_data_pixels(info);
+    SYN_TRY(syn_blob_open_packed(path, &blob));
+    enum syn_status status = SYN_OK;
+    if (blob.count != syn_data_image_bytes(data))
+        status = syn_report(SYN_FORMAT, "%s: %zu bytes; an image of %s is %zux%zux%zu %s", path,
+                            blob.count, info->name, info->channels, info->height, info->width,
+                            data->is_float ? "floats" : "bytes");
+    for (size_t i = 0; i < count && status == SYN_OK; i++) {
+        float value = (float)blob.bytes[i];
+        if (data->is_float)
+            memcpy(&value, blob.bytes + i * sizeof value, sizeof value);
+        predictor->input[i] = value * data->scale[i / plane] + data->shift[i / plane];
+    }
+    syn_blob_close(&blob);
+    return status;
+}
+
+enum syn_status syn_predict_image(struct syn_predictor *predictor, const char *path,
+                                  struct syn_guess guesses[SYN_GUESSES], size_t *count)
+{
+    const struct syn_data_info *info = syn_data_info(predictor->use.data);
+    float *scores = predictor->scores;
+    size_t most = predictor->classes < SYN_GUESSES ? predictor->classes : SYN_GUESSES;
+    if (predictor->on_text)
+        return syn_report(SYN_INVALID, "%s: the model reads words, not images", path);
+    SYN_TRY(read_image(predictor, path));
+    struct syn_examples examples = {.count = 1, .images = predictor->input};
+    SYN_TRY(syn_model_forward(predictor->use.model, predictor->use.values, &examples, scores));
+    to_shares(scores, predictor->classes, 1);
+    for (size_t g = 0; g < most; g++) {
+        size_t best = 0;
+        for (size_t c = 1; c < predictor->classes; c++)
+            best = scores[c] > scores[best] ? c : best;
+        guesses[g] = (struct syn_guess){.label = best, .share = (double)scores[best]};
+        put_name(info, best, guesses[g].name, sizeof guesses[g].name);
+        scores[best] = -1; /* told */
+    }
+    *count = most;
+    return SYN_OK;
+}
+
+static enum syn_status feed(struct syn_predictor *predictor, int32_t word)
+{
+    struct syn_examples examples = {.count = 1, .tokens = &word};
+    return syn_model_forward(predictor->use.model, predictor->use.values, &examples,
+                             predictor->scores);
+}
+
+/* The number of a word; looked for one by one, as a prompt has few. */
+static int32_t find_word(const struct syn_data_info *info, struct syn_word word)
+{
+    for (size_t i = 0; i < info->outputs; i++)
+        if (strlen(info->names[i]) == word.length &&
+            memcmp(info->names[i], word.at, word.length) == 0)
+            return (int32_t)i;
+    return SYN_WORD_UNKNOWN;
+}
+
+static enum syn_status feed_text(struct syn_predictor *predictor, const char *path)
+{
+    struct syn_blob blob = {0};
+    struct syn_word word;
+    const struct syn_data_info *info = syn_data_info(predictor->use.data);
+    SYN_TRY(feed(predictor, SYN_WORD_END)); /* a sentence begins */
+    if (!path || !path[0])
+        return SYN_OK;
+    SYN_TRY(syn_blob_open_packed(path, &blob));
+    struct syn_words words = {.at = blob.bytes, .end = blob.bytes + blob.count};
+    enum syn_status status = SYN_OK;
+    while (status == SYN_OK && syn_words_next(&words, &word))
+        if (words.at < words.end || memcmp(word.at, END_NAME, 5) != 0)
+            status = feed(predictor, find_word(info, word));
+    syn_blob_close(&blob);
+    return status;
+}
+
+/* Draw a word; one that is not known is drawn again as the next likelier would be: never. */
+static int32_t draw(struct syn_predictor *predictor, double temperature, struct syn_random *random)
+{
+    predictor->scores[SYN_WORD_UNKNOWN] = -INFINITY;
+    to_shares(predictor->scores, predictor->classes, temperature);
+    double left = (double)syn_random_unit(random);
+    size_t word = predictor->classes - 1;
+    for (size_t i = 0; i < predictor->classes; i++) {
+        left -= (double)predictor->scores[i];
+        if (left < 0) {
+            word = i;
+            break;
+        }
+    }
+    return (int32_t)word;
+}
+
+enum syn_status syn_predict_words(struct syn_predictor *predictor, const char *path, size_t words,
+                                  double temperature, uint64_t seed, const char **text)
+{
+    struct syn_random random;
+    const struct syn_data_info *info = syn_data_info(predictor->use.data);
+    size_t length = 0;
+    size_t capacity = words * WORD_BYTES + 1;
+    if (!predictor->on_text || !info->names)
+        return syn_report(SYN_INVALID, "the model reads images, not words");
+    if (!(temperature > 0))
+        return syn_report(SYN_INVALID, "temperature %g; expected one above 0", temperature);
+    free(predictor->text);
+    predictor->text = NULL;
+    SYN_TRY(syn_engine_allocate(capacity, 1, &predictor->text));
+    syn_random_start(&random, seed, 0);
+    syn_model_restart(predictor->use.model, SYN_CARRY_EVALUATION);
+    SYN_TRY(feed_text(predictor, path));
+    for (size_t i = 0; i < words; i++) {
+        int32_t word = draw(predictor, temperature, &random);
+        bool ends = word == SYN_WORD_END;
+        length += (size_t)snprintf(predictor->text + length, WORD_BYTES, "%.*s%s", WORD_BYTES - 2,
+                                   ends ? "" : info->names[word], ends ? "\n" : " ");
+        SYN_TRY(feed(predictor, word));
+    }
+    *text = predictor->text;
+    return SYN_OK;
+}
+
+void syn_predictor_free(struct syn_predictor *predictor)
+{
+    if (!predictor)
+        return;
+    syn_use_close(&predictor->use);
+    free(predictor->input);
+    free(predictor->scores);
+    free(predictor->text);
+    free(predictor);
+}

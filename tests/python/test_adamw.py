@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+import syncopate.torch
 from syncopate.core import Group, Layout, Worker
 from syncopate.options import WorkerOptions
 
@@ -35,3 +36,24 @@ def test_a_hundred_steps_are_those_of_pytorch(settings):
         worker.step(gradient.data_ptr(), lr, 0.0, weights.data_ptr())
         torch.testing.assert_close(weights, flat(parameters), rtol=1e-6, atol=1e-6)
     worker.close()
+
+
+def test_an_optimizer_makes_its_steps_under_a_schedule():
+    syncopate.torch.init()
+    finals = []
+    for is_ours in (True, False):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+        optimizer = syncopate.torch.Optimizer(model, "ssgd", optimizer="adamw", lr=0.01, weight_decay=0.1) \
+            if is_ours else torch.optim.AdamW(model.parameters(), 0.01, weight_decay=0.1)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50)
+        for step in range(50):
+            optimizer.zero_grad()
+            inputs = torch.randn(4, 6, generator=torch.Generator().manual_seed(step))
+            model(inputs).square().sum().backward()
+            optimizer.step()
+            schedule.step()
+        finals.append(flat(model.parameters()).clone())
+        if is_ours:
+            optimizer.close()
+    torch.testing.assert_close(*finals, rtol=1e-6, atol=1e-6)

@@ -112,7 +112,7 @@ def updates(rank, workers):
         outer = syncopate.torch.attach(ddp, optimizer=adamw, density=0.1)
     first = weights_of(model)
     for step in range(3):
-        train(ddp, adamw, [step], rank, workers)
+        train(ddp, adamw, range(4 * step, 4 * step + 4), rank, workers)
         mine = everyones(outer, torch.cat([each.grad.flatten() for each in model.parameters()]))
         assert mine[0] != mine[1]  # gradients stay with their workers
         rows = everyones(outer, weights_of(model))
@@ -236,6 +236,16 @@ def alone(**options):
 def test_odd_values_are_refused_with_what_was_expected(options, text):
     model, adamw, _ = alone()
     expect(text, syncopate.torch.Outer, model, adamw, **options)
+
+
+def test_one_worker_trains_with_a_delay_as_without_anybody():
+    model, adamw, _ = alone()
+    outer = syncopate.torch.Outer(model, adamw, every=3, density=1, delayed=True)
+    plain = model_of()
+    train(model, adamw, range(STEPS), 0, 1)
+    train(plain, torch.optim.AdamW(plain.parameters(), 0.01), range(STEPS), 0, 1)
+    assert torch.allclose(weights_of(model), weights_of(plain), atol=1e-5)
+    outer.close()
 
 
 def test_an_optimizer_of_other_parameters_is_refused():

@@ -340,8 +340,8 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
     ddp             a DistributedDataParallel without a communication hook
     algo            ssgd, topk, gtopk or strom; methods with delays are syncopate.torch.Optimizer's.
                     By default gtopk; or, if an optimizer is given that sparse gradients do not suit, such as
-                    AdamW, updates of the weights are exchanged after each of its steps instead of gradients
-                    before it: what returns is an Outer with every=1
+                    AdamW, what its steps change is exchanged after every few of them instead of gradients:
+                    what returns is an Outer, with every=4 and a density of 1/8 unless given
     optimizer       the one that trains the model
     density         share of the entries that is sent, above 0; for methods that select
     density_warmup  topk, gtopk: steps in which it falls from a quarter to that

@@ -223,6 +223,13 @@ syn_node syn_graph_global_average(struct syn_graph *graph, syn_node from)
     return add(graph, NULL, node, from, SYN_NOTHING);
 }
 
+syn_node syn_graph_subsample(struct syn_graph *graph, syn_node from, size_t outputs, size_t stride)
+{
+    struct node node = {
+        .kind = &layer_subsample, .input_count = 1, .options.subsample = {outputs, stride}};
+    return add(graph, NULL, node, from, SYN_NOTHING);
+}
+
 syn_node syn_graph_dropout(struct syn_graph *graph, syn_node from, double rate)
 {
     struct node node = {.kind = &layer_dropout, .input_count = 1, .options.rate = rate};

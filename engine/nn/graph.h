@@ -20,6 +20,10 @@ union layer_options {
         bool average;
         bool whole; /* the window is the whole image */
     } pooling;
+    struct {
+        size_t outputs;
+        size_t stride;
+    } subsample;
     size_t outputs; /* inner product, embedding, LSTM */
     bool relu;      /* batch norm, add */
     double rate;    /* dropout */

@@ -46,7 +46,7 @@ struct tensor {
     const char *suffix;     /* of the name, such as "weight" */
     struct syn_shape shape; /* of carried arrays: for each example of a batch */
     enum start start;
-    double bound; /* uniform in [-bound, bound) */
+    double bound; /* uniform in [-bound, bound), or normal with this deviation */
 };
 
 /* A shape as an initialiser. */

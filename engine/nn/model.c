@@ -277,12 +277,39 @@ static void fill(const struct tensor *tensor, struct syn_random *random, float *
             values[i] = (float)((2 * (double)syn_random_unit(random) - 1) * tensor->bound);
             break;
         case START_NORMAL:
-            values[i] = syn_random_normal(random);
+            values[i] = (float)(tensor->bound * (double)syn_random_normal(random));
             break;
         }
 }
 
+/* Weights of convolutions and inner products, which come as uniform in +-1/sqrt(inputs), and their
+ * biases. */
+static void change_to_he(struct tensor *tensor)
+{
+    if (tensor->start != START_UNIFORM)
+        return;
+    if (strcmp(tensor->suffix, "weight") == 0) {
+        tensor->start = START_NORMAL;
+        tensor->bound *= sqrt(2); /* the deviation */
+    } else if (strcmp(tensor->suffix, "bias") == 0) {
+        tensor->start = START_ZERO;
+    }
+}
+
+static const char *const initialisations[] = {"pytorch", "he"};
+
+const char *syn_initialisation_name(size_t i)
+{
+    return i < sizeof initialisations / sizeof initialisations[0] ? initialisations[i] : NULL;
+}
+
 void syn_model_initialise(struct syn_model *model, uint64_t seed, float *weights)
+{
+    syn_model_initialise_as(model, SYN_INITIALISE_PYTORCH, seed, weights);
+}
+
+void syn_model_initialise_as(struct syn_model *model, enum syn_initialisation way, uint64_t seed,
+                             float *weights)
 {
     uint64_t stream = 0;
     for (size_t i = 0; i < model->graph->count; i++) {
@@ -291,6 +318,8 @@ void syn_model_initialise(struct syn_model *model, uint64_t seed, float *weights
         for (size_t k = 0; k < count; k++) {
             struct syn_random random;
             syn_random_start(&random, seed, stream++);
+            if (way == SYN_INITIALISE_HE)
+                change_to_he(&tensors[k]);
             if (tensors[k].space == SPACE_WEIGHTS)
                 fill(&tensors[k], &random, weights + model->offsets[i][k]);
             else if (tensors[k].space == SPACE_STATISTICS)

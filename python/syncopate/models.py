@@ -59,12 +59,32 @@ class BasicBlock(nn.Module):
         self.bn1 = nn.BatchNorm2d(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
-        self.downsample = projection(inputs, outputs, stride)
+        self.downsample = self.shortcut(inputs, outputs, stride)
+
+    def shortcut(self, inputs, outputs, stride):
+        return projection(inputs, outputs, stride)
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)))
         y = self.bn2(self.conv2(y))
         return F.relu(y + (self.downsample(x) if self.downsample else x))
+
+
+class PaddedBlock(BasicBlock):
+    """The same with a shortcut without weights: every second pixel, and channels of zeros (option A)."""
+
+    def shortcut(self, inputs, outputs, stride):
+        return Subsample(outputs - inputs, stride) if stride > 1 else None
+
+
+class Subsample(nn.Module):
+    def __init__(self, channels, stride):
+        super().__init__()
+        self.channels, self.stride = channels, stride
+
+    def forward(self, x):
+        half = self.channels // 2
+        return F.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, half, half))
 
 
 class Bottleneck(nn.Module):
@@ -106,13 +126,13 @@ def add_stages(model, block, inputs, stages):
 
 
 class CifarResNet(nn.Module):
-    def __init__(self, depth, image=(3, 32, 32), classes=10):
+    def __init__(self, depth, block=BasicBlock, image=(3, 32, 32), classes=10):
         super().__init__()
         self.image, self.classes = image, classes
         self.conv1 = nn.Conv2d(image[0], 16, 3, 1, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(16)
         blocks = (depth - 2) // 6
-        self.fc = nn.Linear(add_stages(self, BasicBlock, 16, [(16, blocks), (32, blocks), (64, blocks)]), classes)
+        self.fc = nn.Linear(add_stages(self, block, 16, [(16, blocks), (32, blocks), (64, blocks)]), classes)
 
     def forward(self, x):
         x = F.relu(self.bn1(self.conv1(x)))
@@ -211,6 +231,9 @@ MODELS = {
     "mlp": Mlp, "lenet": LeNet, "vgg16": Vgg16, "alexnet": AlexNet,
     "resnet20": lambda **how: CifarResNet(20, **how), "resnet56": lambda **how: CifarResNet(56, **how),
     "resnet110": lambda **how: CifarResNet(110, **how),
+    "resnet20-a": lambda **how: CifarResNet(20, PaddedBlock, **how),
+    "resnet56-a": lambda **how: CifarResNet(56, PaddedBlock, **how),
+    "resnet110-a": lambda **how: CifarResNet(110, PaddedBlock, **how),
     "resnet18": lambda **how: ResNet(BasicBlock, (2, 2, 2, 2), **how),
     "resnet50": lambda **how: ResNet(Bottleneck, (3, 4, 6, 3), **how),
     "lstm-small": lambda **how: Lstm(200, 0.0, **how), "lstm": lambda **how: Lstm(1500, 0.65, **how),

@@ -28,7 +28,7 @@ static size_t tensors(const struct syn_graph *graph, const struct node *node,
 {
     tensors[WEIGHT] =
         (struct tensor){SPACE_WEIGHTS, "weight",
-                        SHAPE(vocabulary(graph, node), node->options.outputs), START_NORMAL, 0};
+                        SHAPE(vocabulary(graph, node), node->options.outputs), START_NORMAL, 1};
     return 1;
 }
 

@@ -82,6 +82,8 @@ enum syn_status syn_replica_open(const struct syn_train_options *options, struct
     if (own->resume[0] && !own->out[0])
         memcpy(own->out, own->resume, sizeof own->out);
     SYN_TRY(share_cores(replica));
+    if (own->loader_threads == 0)
+        own->loader_threads = replica->threads;
     return open_data(replica);
 }
 
@@ -126,7 +128,9 @@ enum syn_status syn_replica_initialise(struct syn_replica *replica)
     const struct syn_train_options *options = &replica->options;
     enum syn_weights_fit fit = SYN_FIT_WHOLE;
     struct syn_weights *weights = NULL;
-    syn_model_initialise(replica->model, options->seed, replica->weights);
+    const bool is_he = strcmp(options->initialisation, "he") == 0;
+    syn_model_initialise_as(replica->model, is_he ? SYN_INITIALISE_HE : SYN_INITIALISE_PYTORCH,
+                            options->seed, replica->weights);
     if (!options->init[0] || options->resume[0])
         return SYN_OK;
     if (options->init_head)

@@ -119,10 +119,25 @@ size_t syn_model_pytorch_name(const char *model, const char *tensor, char *name,
 /* The input it was built for. */
 struct syn_input syn_model_input(const struct syn_model *model);
 
-/* Fill weights as PyTorch does by default: uniform in +-1/sqrt(inputs) for convolutions and inner
- * products with their biases, 1 and 0 for batch norm, standard normal for embeddings, uniform in
- * +-1/sqrt(hidden) for LSTMs. Same seed, same bits. Running statistics and what LSTMs carry start
- * again as well. */
+/* Ways to draw first weights. */
+enum syn_initialisation {
+    /* As PyTorch does by default: convolutions and inner products, with their biases, uniform in
+     * +-1/sqrt(inputs). */
+    SYN_INITIALISE_PYTORCH,
+    /* These normal, with a variance of 2/inputs, and their biases 0 (He and others, 2015). */
+    SYN_INITIALISE_HE
+};
+
+/* Name of way number i to draw first weights, or NULL past the last. A syn_choices function. */
+const char *syn_initialisation_name(size_t i);
+
+/* Fill weights in that way; 1 and 0 for batch norm, standard normal for embeddings, uniform in
+ * +-1/sqrt(hidden) for LSTMs in either. Same seed, same bits. Running statistics and what LSTMs
+ * carry start again as well. */
+void syn_model_initialise_as(struct syn_model *model, enum syn_initialisation way, uint64_t seed,
+                             float *weights);
+
+/* The same, as PyTorch does. */
 void syn_model_initialise(struct syn_model *model, uint64_t seed, float *weights);
 
 /* Asked before every kernel whether to leave at once: the call then ends with SYN_STOPPED, having
@@ -281,6 +296,11 @@ syn_node syn_graph_average_pooling(struct syn_graph *graph, syn_node from,
 
 /* Mean of each channel over the whole image. */
 syn_node syn_graph_global_average(struct syn_graph *graph, syn_node from);
+
+/* The first of every stride pixels of rows and columns, and channels of zeros up to outputs of
+ * them, half before and half after the others: a shortcut without weights. Channels are multiples
+ * of 8, added ones of 16. */
+syn_node syn_graph_subsample(struct syn_graph *graph, syn_node from, size_t outputs, size_t stride);
 
 /* In training, each value is zero with probability rate and divided by 1 - rate otherwise. 0 <=
  * rate < 1. */

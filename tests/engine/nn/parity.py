@@ -40,6 +40,8 @@ CASES = {
     "resnet110": (3, 8, 10, 0.001, 8),
     "vgg16": (3, 32, 10, 0.00001, 8),
     "alexnet": (2, 224, 2, 0.01, 1),
+    "resnet20-a": (3, 8, 10, 0.01, 0),
+    "resnet18": (2, 32, 10, 0.0001, 0),
     "resnet50": (2, 48, 10, 0.0001, 0),
     "lstm-small": (3, 7, 10, 0.5, 0),
     "lstm": (2, 3, 2, 0.5, 0),
@@ -159,7 +161,8 @@ def vary_norms(model):
     """Weights and biases of batch norm that are not all ones and zeros. What is added to a shortcut is small
     beside it, as in a trained network; otherwise rounding errors grow with every block. The two models with the
     most values have them farther from ReLU's kink, or else no draw would do."""
-    last = ".bn3" if isinstance(model, models.ResNet) else ".bn2"
+    has_three = isinstance(model, models.ResNet) and isinstance(model.layer1[0], models.Bottleneck)
+    last = ".bn3" if has_three else ".bn2"
     is_large = isinstance(model, (models.ResNet, models.Vgg16))
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.BatchNorm2d):

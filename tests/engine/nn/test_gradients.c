@@ -87,6 +87,12 @@ static syn_node addition(struct syn_graph *graph, syn_node from)
     return syn_graph_add(graph, one, two, true);
 }
 
+static syn_node subsampling(struct syn_graph *graph, syn_node from)
+{
+    struct syn_convolution how = {.outputs = 8, .kernel = 3, .padding = 1};
+    return syn_graph_subsample(graph, syn_graph_convolution(graph, "one", from, how), 24, 2);
+}
+
 static syn_node embedding(struct syn_graph *graph, syn_node from)
 {
     return syn_graph_embedding(graph, "layer", from, 6);
@@ -243,6 +249,7 @@ static const struct {
     {"global average", global_average, false},
     {"dropout", dropout, false},
     {"addition", addition, false},
+    {"subsample", subsampling, false},
     {"embedding", embedding, true},
     {"lstm", lstm, true},
 };

@@ -62,10 +62,39 @@ static void words_are_refused_by_image_models_and_the_other_way_round(void **sta
     assert_non_null(strstr(syn_error_text(), "the data are images of 3x32x32"));
 }
 
+static void he_draws_normal_weights_of_variance_2_over_inputs_and_no_biases(void **state)
+{
+    (void)state;
+    struct syn_graph *graph = NULL;
+    struct syn_model *model = NULL;
+    struct syn_model_options options;
+    syn_model_defaults(&options);
+    assert_ok(syn_graph_ready("mlp", NULL, &graph));
+    assert_ok(syn_model_build(graph, &options, &model));
+    syn_graph_free(graph);
+    const struct syn_layout *layout = syn_model_layout(model);
+    float *weights = malloc(syn_layout_size(layout) * sizeof *weights);
+    assert_non_null(weights);
+    syn_model_initialise_as(model, SYN_INITIALISE_HE, 1, weights);
+    for (size_t i = 0, at = 0; i < syn_layout_count(layout); i++) {
+        struct syn_tensor tensor = syn_layout_tensor(layout, i);
+        bool is_bias = strstr(tensor.name, "bias") != NULL;
+        double expected = is_bias ? 0 : i == 0 ? 2.0 / 784 : 2.0 / 512;
+        double squares = 0;
+        for (size_t k = 0; k < tensor.count; k++, at++)
+            squares += (double)weights[at] * (double)weights[at];
+        double variance = squares / (double)tensor.count;
+        assert_true(variance >= 0.9 * expected && variance <= 1.1 * expected);
+    }
+    free(weights);
+    syn_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_image_model_takes_channels_sizes_and_classes_from_the_data),
+        cmocka_unit_test(he_draws_normal_weights_of_variance_2_over_inputs_and_no_biases),
         cmocka_unit_test(words_are_refused_by_image_models_and_the_other_way_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

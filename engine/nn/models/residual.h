@@ -1,0 +1,23 @@
+/* The basic residual block: two 3x3 convolutions beside a shortcut. */
+#ifndef SYN_NN_MODELS_RESIDUAL_H
+#define SYN_NN_MODELS_RESIDUAL_H
+
+#include <syncopate/engine/model.h>
+
+/* What a shortcut is where the shape changes; the names are those of the paper. */
+enum residual_shortcut {
+    SHORTCUT_PADS,    /* option A: every second pixel, and channels of zeros; no weights */
+    SHORTCUT_PROJECTS /* option B: a 1x1 convolution with batch norm, as PyTorch has it */
+};
+
+/* Add a block.
+ *   prefix   of the names, such as "layer1.0"
+ *   changes  the shape of its output is not that of x */
+syn_node residual_block(struct syn_graph *graph, const char *prefix, syn_node x, size_t outputs,
+                        size_t stride, bool changes, enum residual_shortcut shortcut);
+
+/* Add a stage of blocks named layerN.0, layerN.1, ..., of which the first may change the shape. */
+syn_node residual_stage(struct syn_graph *graph, int number, int blocks, syn_node x, size_t outputs,
+                        size_t stride, enum residual_shortcut shortcut);
+
+#endif

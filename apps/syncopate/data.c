@@ -161,6 +161,39 @@ static int run_check(const struct command *self, int argc, char **argv)
     return exit_code(status);
 }
 
+struct pack_flags {
+    uint64_t size;
+    char output[SYN_TEXT_BYTES];
+};
+
+static const struct syn_setting pack_rows[] = {
+    SYN_SETTING_ROW(struct pack_flags, COUNT, size, "256", 1, 4096, NULL,
+                    "make pictures of this height and width"),
+    SYN_SETTING_ROW(struct pack_flags, TEXT, output, "", 0, 0, NULL, "write this file; also -o"),
+};
+static const struct syn_settings_table pack_table = {"Flags", pack_rows, 2};
+
+static int run_pack(const struct command *self, int argc, char **argv)
+{
+    struct pack_flags options;
+    const struct flag_set set = {&pack_table, &options};
+    struct flags flags;
+    struct bar bar = {.is_shown = false};
+    static char long_form[] = "--output";
+    for (int i = 1; i < argc; i++)
+        argv[i] = strcmp(argv[i], "-o") == 0 ? long_form : argv[i];
+    int code = exit_code(flags_parse(self, &set, 1, argc, argv, &flags));
+    if (code != EXIT_GOOD || flags.wants_help)
+        return code;
+    if (flags.word_count != 1 || !options.output[0])
+        return usage_error("data pack needs a folder of pictures and -o FILE");
+    begin_bar(&bar);
+    enum syn_status status =
+        syn_data_pack(flags.words[0], (size_t)options.size, options.output, on_progress, &bar);
+    end_bar(&bar);
+    return exit_code(status);
+}
+
 static void print_json(const char *directory)
 {
     printf("{\"data\": [");
@@ -193,7 +226,9 @@ static const struct command list = {"list", "every data set, and whether it is t
                                     "[--dir D] [--json]", run_list};
 static const struct command check = {"check", "check the files of a data set", "NAME... [--dir D]",
                                      run_check};
-static const struct command *const commands[] = {&get, &list, &check};
+static const struct command pack = {"pack", "put a folder of pictures into one file, decoded",
+                                    "FOLDER --size S -o FILE", run_pack};
+static const struct command *const commands[] = {&get, &list, &check, &pack};
 
 static int run(const struct command *self, int argc, char **argv)
 {
@@ -202,5 +237,5 @@ static int run(const struct command *self, int argc, char **argv)
                             argv);
 }
 
-const struct command command_data = {"data", "get, list and check data sets", "get|list|check",
-                                     run};
+const struct command command_data = {"data", "get, list, check and pack data sets",
+                                     "get|list|check|pack", run};

@@ -7,6 +7,7 @@
 
 #include "engine/base/fail.h"
 #include "engine/data/get.h"
+#include "engine/data/pictures.h"
 
 #define PIECE       ((size_t)4 << 20)
 #define DIGEST_TEXT (2 * SHA256_DIGEST_SIZE + 1) /* in hexadecimal, with its NUL */
@@ -69,7 +70,9 @@ enum syn_status syn_data_check(const struct syn_data_options *options, syn_data_
     struct syn_data *data;
     char directory[SYN_PATH_BYTES];
     SYN_TRY(syn_data_open(options, &data));
+    enum syn_status status = data->pictures ? syn_pictures_check(data, &listener) : SYN_OK;
     syn_data_close(data);
+    SYN_TRY(status);
     SYN_TRY(syn_data_set_find(options->data, &set));
     SYN_TRY(syn_data_directory(set, syn_data_root(options->data_dir), directory));
     return syn_get_check(set, directory, &listener);

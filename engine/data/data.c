@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/base/fail.h"
-#include "engine/data/set.h"
+#include "engine/data/pictures.h"
 
 #define SYN_SETTING(...) /* of the parts */
 #define SYN_PART(name)   extern const struct syn_data_set syn_data_set_##name;
@@ -98,6 +98,7 @@ void syn_data_close(struct syn_data *data)
     }
     for (size_t i = 0; i < data->blob_count; i++)
         syn_blob_close(&data->blobs[i]);
+    syn_pictures_free(data->pictures);
     free(data->names);
     free(data);
 }

@@ -2,9 +2,9 @@
  * FNV-1a over 64-bit words: it runs at the speed of memory, and nobody is to be deceived. */
 #include <string.h>
 
-#include "engine/data/set.h"
+#include "engine/data/pictures.h"
 
-static uint64_t add(uint64_t hash, const void *bytes, size_t count)
+uint64_t syn_data_hash(uint64_t hash, const void *bytes, size_t count)
 {
     const uint8_t *at = bytes;
     while (count > 0) {
@@ -25,19 +25,22 @@ static uint64_t add_part(uint64_t hash, const struct syn_data *data, enum syn_da
     size_t bytes = syn_data_image_bytes(data);
     for (size_t s = 0; s < store->span_count; s++)
         for (size_t i = 0; i < store->spans[s].count; i++)
-            hash = add(hash, store->spans[s].pixels + i * store->spans[s].stride, bytes);
+            hash = syn_data_hash(hash, store->spans[s].pixels + i * store->spans[s].stride, bytes);
+    for (size_t i = 0; data->pictures && i < count; i++)
+        hash = syn_pictures_hash(hash, data->pictures, store->places[i]);
     if (store->labels)
-        hash = add(hash, store->labels, count * sizeof *store->labels);
+        hash = syn_data_hash(hash, store->labels, count * sizeof *store->labels);
     if (store->targets)
-        hash = add(hash, store->targets, count * data->info.outputs * sizeof *store->targets);
+        hash = syn_data_hash(hash, store->targets,
+                             count * data->info.outputs * sizeof *store->targets);
     if (store->tokens)
-        hash = add(hash, store->tokens, (count + 1) * sizeof *store->tokens);
+        hash = syn_data_hash(hash, store->tokens, (count + 1) * sizeof *store->tokens);
     return hash;
 }
 
 uint64_t syn_data_fingerprint(const struct syn_data *data)
 {
-    uint64_t hash = 0xcbf29ce484222325U;
+    uint64_t hash = SYN_DATA_HASH;
     for (int part = 0; part < SYN_DATA_PARTS; part++)
         hash = add_part(hash, data, (enum syn_data_part)part);
     return hash;

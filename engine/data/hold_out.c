@@ -1,5 +1,6 @@
-/* A test part for data that come without one: a share of the examples, drawn once from a stream of random numbers
- * that nothing changes, so that every worker, and every later run, holds out the same ones whatever its seed. */
+/* A test part for data that come without one: a share of the examples, drawn once from a stream of
+ * random numbers that nothing changes, so that every worker, and every later run, holds out the
+ * same ones whatever its seed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,20 +12,31 @@
 
 #define STREAM 0x686f6c64U
 
-/* Deal the records to the two parts, in their own order. Labels of the training part move up over those that leave
- * it, never beyond what was read. */
+/* Deal the examples to the two parts, in their own order. Those of the training part move up over
+ * those that leave it, never beyond what was read. */
 static void deal(struct syn_data *data, size_t records, const bool *is_held)
 {
-    const int32_t *labels = data->parts[SYN_DATA_TRAIN].labels;
+    const struct syn_part_store *all = &data->parts[SYN_DATA_TRAIN];
     size_t *count = data->info.count;
     count[SYN_DATA_TRAIN] = count[SYN_DATA_TEST] = 0;
     for (size_t i = 0; i < records; i++) {
         enum syn_data_part part = is_held[i] ? SYN_DATA_TEST : SYN_DATA_TRAIN;
         struct syn_part_store *store = &data->parts[part];
         size_t at = count[part]++;
-        store->places[at] = (uint32_t)i;
-        store->labels[at] = labels[i];
+        store->places[at] = all->places[i];
+        store->labels[at] = all->labels[i];
     }
+}
+
+/* Places of all examples, if they lie in order. */
+static enum syn_status make_places(struct syn_part_store *part, size_t records)
+{
+    if (part->places)
+        return SYN_OK;
+    SYN_TRY(syn_engine_allocate(records, sizeof *part->places, &part->places));
+    for (size_t i = 0; i < records; i++)
+        part->places[i] = (uint32_t)i;
+    return SYN_OK;
 }
 
 static enum syn_status draw(size_t records, size_t held, bool *is_held)
@@ -55,7 +67,7 @@ enum syn_status syn_data_hold_out(struct syn_data *data, double share)
     SYN_TRY(syn_engine_allocate(records, sizeof *is_held, &is_held));
     enum syn_status status = draw(records, held, is_held);
     if (status == SYN_OK)
-        status = syn_engine_allocate(records - held, sizeof(uint32_t), &train->places);
+        status = make_places(train, records);
     if (status == SYN_OK)
         status = syn_engine_allocate(held, sizeof(uint32_t), &test->places);
     if (status == SYN_OK)

@@ -1,10 +1,12 @@
-/* The loader: a thread of its own fills a ring of batches ahead of the training thread, and
- * sleeps while the ring is full. Four batches are enough to hide an epoch's new order, and
- * little memory.
+/* The loader: threads of its own fill a ring of batches ahead of the training thread, and sleep
+ * while the ring is full. Four batches are enough to hide an epoch's new order, and little memory.
+ * One thread is enough for what lies in memory; for pictures that must be decoded there may be
+ * more, each with a batch of its own. What a batch holds depends on its position alone, so it is
+ * the same whoever makes it.
  *
- * The ring holds `filled` batches from `first` on; the first of them is the one that is lent.
- * Seeking empties the ring and counts `turn` up: a batch that the thread was making meanwhile
- * belongs to an older turn, and is thrown away. */
+ * The ring holds `claimed` batches from `first` on, which are ready or being made; the first of
+ * them is the one that is lent. Seeking waits for those that are being made, and empties the
+ * ring. */
 #include <syncopate/engine/data.h>
 
 #include <pthread.h>
@@ -13,25 +15,43 @@
 #include <string.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/memory.h"
 #include "engine/data/prepare.h"
 
-#define RING 4
+#define RING         4 /* batches, and one more for each further thread */
+#define MOST_THREADS 64
+
+/* A thread, and what is its alone. */
+struct maker {
+    struct syn_loader *loader;
+    struct syn_preparer preparer;
+    pthread_t thread;
+};
+
+struct slot {
+    struct syn_buffer buffer;
+    struct syn_batch batch;
+    bool is_ready;
+};
 
 struct syn_loader {
-    struct syn_preparer preparer; /* the thread's alone, but for what never changes */
-    struct syn_buffer buffers[RING];
-    struct syn_batch batches[RING];
+    struct maker *makers; /* [threads] */
+    size_t threads;
+    size_t started;
+    struct slot slots[RING + MOST_THREADS - 1];
+    size_t ring;                     /* slots that are used */
+    uint64_t batches;                /* of an epoch */
     struct syn_loader_position next; /* what the caller gets next; the caller's alone */
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
-    struct syn_loader_position ahead; /* what the thread makes next */
+    struct syn_loader_position ahead; /* what is made next */
     size_t first;
-    size_t filled;
-    uint64_t turn;
+    size_t claimed;
+    size_t busy; /* batches being made */
     bool is_lent;
+    bool is_paused; /* nothing new is begun */
     bool is_stopping;
-    pthread_t thread;
 };
 
 struct syn_loader_options syn_loader_defaults(enum syn_data_part part, size_t batch)
@@ -43,65 +63,96 @@ struct syn_loader_options syn_loader_defaults(enum syn_data_part part, size_t ba
 static struct syn_loader_position after(const struct syn_loader *loader,
                                         struct syn_loader_position position)
 {
-    bool is_last = position.index + 1 == loader->preparer.batches;
+    bool is_last = position.index + 1 == loader->batches;
     return is_last ? (struct syn_loader_position){position.epoch + 1, 0}
                    : (struct syn_loader_position){position.epoch, position.index + 1};
 }
 
 /* Make one batch, having waited for room; false if it is time to stop. Called with the mutex
  * held. */
-static bool make_one(struct syn_loader *loader)
+static bool make_one(struct maker *maker)
 {
-    while (loader->filled == RING && !loader->is_stopping)
+    struct syn_loader *loader = maker->loader;
+    while ((loader->claimed == loader->ring || loader->is_paused) && !loader->is_stopping)
         pthread_cond_wait(&loader->changed, &loader->mutex);
     if (loader->is_stopping)
         return false;
-    const uint64_t turn = loader->turn;
     const struct syn_loader_position position = loader->ahead;
-    const size_t slot = (loader->first + loader->filled) % RING;
+    struct slot *slot = &loader->slots[(loader->first + loader->claimed) % loader->ring];
+    loader->ahead = after(loader, position);
+    loader->claimed++;
+    loader->busy++;
     pthread_mutex_unlock(&loader->mutex);
-    syn_preparer_fill(&loader->preparer, position, &loader->buffers[slot], &loader->batches[slot]);
+    syn_preparer_fill(&maker->preparer, position, &slot->buffer, &slot->batch);
     pthread_mutex_lock(&loader->mutex);
-    if (turn == loader->turn) {
-        loader->ahead = after(loader, position);
-        loader->filled++;
-        pthread_cond_broadcast(&loader->changed);
-    }
+    loader->busy--;
+    slot->is_ready = true;
+    pthread_cond_broadcast(&loader->changed);
     return true;
 }
 
 static void *work(void *argument)
 {
-    struct syn_loader *loader = argument;
-    pthread_mutex_lock(&loader->mutex);
-    while (make_one(loader))
+    struct maker *maker = argument;
+    pthread_mutex_lock(&maker->loader->mutex);
+    while (make_one(maker))
         continue;
-    pthread_mutex_unlock(&loader->mutex);
+    pthread_mutex_unlock(&maker->loader->mutex);
     return NULL;
 }
 
-/* Start the thread with all signals blocked: they are for the program's own threads. */
+/* Start the threads with all signals blocked: they are for the program's own threads. */
 static enum syn_status start(struct syn_loader *loader)
 {
     sigset_t all;
     sigset_t before;
+    int error = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&loader->thread, NULL, work, loader);
+    while (error == 0 && loader->started < loader->threads) {
+        struct maker *maker = &loader->makers[loader->started];
+        error = pthread_create(&maker->thread, NULL, work, maker);
+        loader->started += error == 0;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error != 0)
+    if (loader->started == 0)
         return syn_report(SYN_MEMORY, "cannot start the loader's thread: %s", strerror(error));
-    return SYN_OK;
+    return SYN_OK; /* fewer than wanted do the same, more slowly */
 }
 
 static void release(struct syn_loader *loader)
 {
-    for (size_t i = 0; i < RING; i++)
-        syn_buffer_free(&loader->buffers[i]);
-    syn_preparer_close(&loader->preparer);
+    for (size_t i = 0; i < loader->ring; i++)
+        syn_buffer_free(&loader->slots[i].buffer);
+    for (size_t i = 0; loader->makers && i < loader->threads; i++)
+        syn_preparer_close(&loader->makers[i].preparer);
+    free(loader->makers);
     pthread_cond_destroy(&loader->changed);
     pthread_mutex_destroy(&loader->mutex);
     free(loader);
+}
+
+/* One thread for what lies in memory; for pictures as many as are wanted. */
+static size_t count_threads(const struct syn_data *data, size_t wanted)
+{
+    if (!data->pictures || wanted < 1)
+        return 1;
+    return wanted < MOST_THREADS ? wanted : MOST_THREADS;
+}
+
+static enum syn_status set_up(struct syn_loader *loader, const struct syn_data *data,
+                              const struct syn_loader_options *options)
+{
+    loader->threads = count_threads(data, options->threads);
+    SYN_TRY(syn_engine_allocate(loader->threads, sizeof *loader->makers, &loader->makers));
+    for (size_t i = 0; i < loader->threads; i++) {
+        loader->makers[i].loader = loader;
+        SYN_TRY(syn_preparer_open(&loader->makers[i].preparer, data, options));
+    }
+    loader->batches = loader->makers[0].preparer.batches;
+    for (; loader->ring < RING + loader->threads - 1; loader->ring++)
+        SYN_TRY(syn_buffer_new(&loader->makers[0].preparer, &loader->slots[loader->ring].buffer));
+    return start(loader);
 }
 
 enum syn_status syn_loader_open(const struct syn_data *data,
@@ -113,11 +164,7 @@ enum syn_status syn_loader_open(const struct syn_data *data,
         return syn_report(SYN_MEMORY, "cannot allocate a loader");
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, NULL);
-    enum syn_status status = syn_preparer_open(&made->preparer, data, options);
-    for (size_t i = 0; status == SYN_OK && i < RING; i++)
-        status = syn_buffer_new(&made->preparer, &made->buffers[i]);
-    if (status == SYN_OK)
-        status = start(made);
+    enum syn_status status = set_up(made, data, options);
     if (status != SYN_OK) {
         release(made);
         return status;
@@ -128,7 +175,7 @@ enum syn_status syn_loader_open(const struct syn_data *data,
 
 uint64_t syn_loader_batches(const struct syn_loader *loader)
 {
-    return loader->preparer.batches;
+    return loader->batches;
 }
 
 /* Take back the batch that is lent, if one is. Called with the mutex held. */
@@ -137,8 +184,9 @@ static void take_back(struct syn_loader *loader)
     if (!loader->is_lent)
         return;
     loader->is_lent = false;
-    loader->first = (loader->first + 1) % RING;
-    loader->filled--;
+    loader->slots[loader->first].is_ready = false;
+    loader->first = (loader->first + 1) % loader->ring;
+    loader->claimed--;
     pthread_cond_broadcast(&loader->changed);
 }
 
@@ -146,10 +194,10 @@ void syn_loader_next(struct syn_loader *loader, struct syn_batch *batch)
 {
     pthread_mutex_lock(&loader->mutex);
     take_back(loader);
-    while (loader->filled == 0)
+    while (!loader->slots[loader->first].is_ready)
         pthread_cond_wait(&loader->changed, &loader->mutex);
     loader->is_lent = true;
-    *batch = loader->batches[loader->first];
+    *batch = loader->slots[loader->first].batch;
     pthread_mutex_unlock(&loader->mutex);
     loader->next = after(loader, loader->next);
 }
@@ -161,15 +209,19 @@ struct syn_loader_position syn_loader_position(const struct syn_loader *loader)
 
 enum syn_status syn_loader_seek(struct syn_loader *loader, struct syn_loader_position position)
 {
-    if (position.index >= loader->preparer.batches)
+    if (position.index >= loader->batches)
         return syn_report(SYN_INVALID, "batch %llu of an epoch; it has %llu",
-                          (unsigned long long)position.index,
-                          (unsigned long long)loader->preparer.batches);
+                          (unsigned long long)position.index, (unsigned long long)loader->batches);
     pthread_mutex_lock(&loader->mutex);
-    loader->filled = 0;
+    loader->is_paused = true;
+    while (loader->busy > 0)
+        pthread_cond_wait(&loader->changed, &loader->mutex);
+    for (size_t i = 0; i < loader->ring; i++)
+        loader->slots[i].is_ready = false;
+    loader->claimed = 0;
     loader->is_lent = false;
-    loader->turn++;
     loader->ahead = position;
+    loader->is_paused = false;
     pthread_cond_broadcast(&loader->changed);
     pthread_mutex_unlock(&loader->mutex);
     loader->next = position;
@@ -184,6 +236,7 @@ void syn_loader_close(struct syn_loader *loader)
     loader->is_stopping = true;
     pthread_cond_broadcast(&loader->changed);
     pthread_mutex_unlock(&loader->mutex);
-    pthread_join(loader->thread, NULL);
+    for (size_t i = 0; i < loader->started; i++)
+        pthread_join(loader->makers[i].thread, NULL);
     release(loader);
 }

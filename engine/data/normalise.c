@@ -1,5 +1,5 @@
-/* Mean and deviation of the training part, by channel: sums of whole numbers for bytes, of doubles for floats, in the
- * order of the examples, so that all workers have the same bits. */
+/* Mean and deviation of the training part, by channel: sums of whole numbers for bytes, of doubles
+ * for floats, in the order of the examples, so that all workers have the same bits. */
 #include "engine/data/normalise.h"
 
 #include <math.h>
@@ -10,24 +10,22 @@
 static const char *const ways[] = {"usual", "none", "computed", "imagenet"};
 #define WAY_COUNT (sizeof ways / sizeof ways[0])
 
-struct moments {
-    double sum;
-    double squares;
-};
-
-static void add_bytes(const uint8_t *pixels, size_t count, struct moments *moments)
+void syn_moments_add(struct syn_moments *moments, const uint8_t *pixels, size_t count,
+                     size_t stride)
 {
     uint64_t sum = 0;
     uint64_t squares = 0;
     for (size_t i = 0; i < count; i++) {
-        sum += pixels[i];
-        squares += (uint64_t)pixels[i] * pixels[i];
+        const uint64_t pixel = pixels[i * stride];
+        sum += pixel;
+        squares += pixel * pixel;
     }
+    moments->count += (double)count;
     moments->sum += (double)sum;
     moments->squares += (double)squares;
 }
 
-static void add_floats(const uint8_t *pixels, size_t count, struct moments *moments)
+static void add_floats(struct syn_moments *moments, const uint8_t *pixels, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         float value;
@@ -35,27 +33,33 @@ static void add_floats(const uint8_t *pixels, size_t count, struct moments *mome
         moments->sum += (double)value;
         moments->squares += (double)value * (double)value;
     }
+    moments->count += (double)count;
+}
+
+void syn_data_normalise_by(struct syn_data *data, const struct syn_moments *moments)
+{
+    for (size_t c = 0; c < data->info.channels; c++) {
+        double mean = moments[c].sum / moments[c].count;
+        double variance = moments[c].squares / moments[c].count - mean * mean;
+        double deviation = variance > 0 ? sqrt(variance) : 1; /* a channel of one value only */
+        data->scale[c] = (float)(1 / deviation);
+        data->shift[c] = (float)(-mean / deviation);
+    }
 }
 
 static void normalise_by_itself(struct syn_data *data)
 {
     const size_t plane = data->info.height * data->info.width;
-    const size_t bytes = plane * (data->is_float ? sizeof(float) : 1);
-    const size_t count = data->info.count[SYN_DATA_TRAIN];
-    const double values = (double)count * (double)plane;
-    struct moments moments[SYN_MOST_CHANNELS] = {{0, 0}};
-    for (size_t i = 0; i < count; i++) {
+    struct syn_moments moments[SYN_MOST_CHANNELS] = {{0, 0, 0}};
+    for (size_t i = 0; i < data->info.count[SYN_DATA_TRAIN]; i++) {
         const uint8_t *pixels = syn_data_find_pixels(&data->parts[SYN_DATA_TRAIN], i);
         for (size_t c = 0; c < data->info.channels; c++)
-            (data->is_float ? add_floats : add_bytes)(pixels + c * bytes, plane, &moments[c]);
+            if (data->is_float)
+                add_floats(&moments[c], pixels + c * plane * sizeof(float), plane);
+            else
+                syn_moments_add(&moments[c], pixels + c * plane, plane, 1);
     }
-    for (size_t c = 0; c < data->info.channels; c++) {
-        double mean = moments[c].sum / values;
-        double variance = moments[c].squares / values - mean * mean;
-        double deviation = variance > 0 ? sqrt(variance) : 1; /* a channel of one value only */
-        data->scale[c] = (float)(1 / deviation);
-        data->shift[c] = (float)(-mean / deviation);
-    }
+    syn_data_normalise_by(data, moments);
 }
 
 const char *syn_data_normalise_name(size_t i)

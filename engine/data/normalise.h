@@ -14,8 +14,23 @@ enum syn_normalise {
 /* The way of that name; usual where it is "usual". The name is one of syn_data_normalise_name(). */
 enum syn_normalise syn_normalise_find(const char *name, enum syn_normalise usual);
 
-/* Set scale and shift in that way, by channel; computed ones are those of the training part, which must be read.
- * imagenet needs three channels: SYN_INVALID. */
+/* Sums over the values of a channel. Zeroed: none yet. */
+struct syn_moments {
+    double count;
+    double sum;
+    double squares;
+};
+
+/* Add bytes, stride apart. */
+void syn_moments_add(struct syn_moments *moments, const uint8_t *pixels, size_t count,
+                     size_t stride);
+
+/* Set scale and shift so that what was added has mean 0 and deviation 1.
+ *   moments  [channels] */
+void syn_data_normalise_by(struct syn_data *data, const struct syn_moments *moments);
+
+/* Set scale and shift in that way, by channel; computed ones are those of the training part, which
+ * must be read. imagenet needs three channels: SYN_INVALID. */
 enum syn_status syn_data_normalise_as(struct syn_data *data, enum syn_normalise way);
 
 #endif

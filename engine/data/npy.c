@@ -1,5 +1,6 @@
-/* Arrays of one's own: x.npy with images or vectors, y.npy with their classes, and x_test.npy with y_test.npy to test
- * on, in one folder; or the same four, by the same names, in one .npz. Without the last two a share is held out. */
+/* Arrays of one's own: x.npy with images or vectors, y.npy with their classes, and x_test.npy with
+ * y_test.npy to test on, in one folder; or the same four, by the same names, in one .npz. Without
+ * the last two a share is held out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,9 @@ static enum syn_status has_array(const struct source *source, const char *name, 
     const struct syn_blob *archive = source->archive;
     if (archive)
         SYN_TRY(syn_zip_find(archive->path, archive->bytes, archive->count, name, &file));
-    *has = archive ? file.packed != NULL
-                   : syn_path_join(path, source->directory, name) == SYN_OK && syn_blob_exists(path);
+    *has = archive
+               ? file.packed != NULL
+               : syn_path_join(path, source->directory, name) == SYN_OK && syn_blob_exists(path);
     return SYN_OK;
 }
 
@@ -80,10 +82,11 @@ static enum syn_status take_shape(const char *path, const struct syn_npy *array,
     char text[96] = "";
     for (size_t i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu", i ? ", " : "", sizes[i]);
-    return syn_report(SYN_FORMAT,
-                      "%s: shape (%s); expected (count, width), (count, height, width) or (count, channels, "
-                      "height, width) with at most %d channels",
-                      path, text, SYN_MOST_CHANNELS);
+    return syn_report(
+        SYN_FORMAT,
+        "%s: shape (%s); expected (count, width), (count, height, width) or (count, channels, "
+        "height, width) with at most %d channels",
+        path, text, SYN_MOST_CHANNELS);
 }
 
 static enum syn_status check_finite(const char *path, const struct syn_npy *array)
@@ -115,11 +118,10 @@ static enum syn_status open_examples(struct syn_data *data, const struct source 
     bool is_like = shape.channels == info->channels && shape.height == info->height &&
                    shape.width == info->width && is_float == data->is_float;
     if (part != SYN_DATA_TRAIN && !is_like)
-        return syn_report(SYN_FORMAT,
-                          "%s: %s examples of %zux%zux%zu; those of x.npy are %s of %zux%zux%zu",
-                          path, is_float ? "float32" : "uint8", shape.channels, shape.height,
-                          shape.width, data->is_float ? "float32" : "uint8", info->channels,
-                          info->height, info->width);
+        return syn_report(
+            SYN_FORMAT, "%s: %s examples of %zux%zux%zu; those of x.npy are %s of %zux%zux%zu",
+            path, is_float ? "float32" : "uint8", shape.channels, shape.height, shape.width,
+            data->is_float ? "float32" : "uint8", info->channels, info->height, info->width);
     if (is_float)
         SYN_TRY(check_finite(path, &array));
     *info = shape;
@@ -149,11 +151,11 @@ static enum syn_status open_labels(struct syn_data *data, const struct source *s
     const char *path;
     SYN_TRY(read_array(data, source, name, &array, &path));
     if (array.kind == 'f' || array.dimensions != 1 || array.shape[0] != data->info.count[part])
-        return syn_report(SYN_FORMAT,
-                          "%s: %zu items of type %c%zu in %zu dimensions; expected %zu whole numbers "
-                          "in one, a class for each example",
-                          path, array.items, array.kind, array.width, array.dimensions,
-                          data->info.count[part]);
+        return syn_report(
+            SYN_FORMAT,
+            "%s: %zu items of type %c%zu in %zu dimensions; expected %zu whole numbers "
+            "in one, a class for each example",
+            path, array.items, array.kind, array.width, array.dimensions, data->info.count[part]);
     int32_t **labels = &data->parts[part].labels;
     int64_t most = part == SYN_DATA_TRAIN ? MOST_CLASSES : (int64_t)data->info.outputs;
     SYN_TRY(syn_engine_allocate(array.items, sizeof(int32_t), labels));
@@ -216,7 +218,8 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
 
 const struct syn_data_set syn_data_set_npy = {
     .name = "npy",
-    .help = "arrays of your own: x.npy, y.npy, and perhaps x_test.npy, y_test.npy; or a .npz of them",
+    .help =
+        "arrays of your own: x.npy, y.npy, and perhaps x_test.npy, y_test.npy; or a .npz of them",
     .is_own = true,
     .open = open_set,
 };

@@ -2,8 +2,8 @@
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), }
  *
- * then the items. NumPy writes the dictionary in this form and no other, so keys are looked for by their quoted
- * names. Sizes come from the file, so they are bounded before they are multiplied. */
+ * then the items. NumPy writes the dictionary in this form and no other, so keys are looked for by
+ * their quoted names. Sizes come from the file, so they are bounded before they are multiplied. */
 #include "engine/data/npy_read.h"
 
 #include <stdbool.h>
@@ -60,15 +60,16 @@ static enum syn_status read_type(const char *name, const char *text, struct syn_
     SYN_TRY(find_value(name, text, "descr", &value));
     int length = (int)strcspn(value, ",}");
     if (value[0] == '\'' && value[1] == '>')
-        return syn_report(SYN_FORMAT,
-                          "%s: big-endian items %.*s; expected little-endian ones, as .astype('<f4') makes",
-                          name, length, value);
+        return syn_report(
+            SYN_FORMAT,
+            "%s: big-endian items %.*s; expected little-endian ones, as .astype('<f4') makes", name,
+            length, value);
     bool is_plain = value[0] == '\'' && (value[1] == '<' || value[1] == '|') && value[2] &&
                     strchr("uif", value[2]) && value[3] && strchr("1248", value[3]) &&
                     value[4] == '\'';
     if (!is_plain)
-        return syn_report(SYN_FORMAT, "%s: items of type %.*s; expected whole or real numbers", name,
-                          length, value);
+        return syn_report(SYN_FORMAT, "%s: items of type %.*s; expected whole or real numbers",
+                          name, length, value);
     array->kind = value[2];
     array->width = (size_t)(value[3] - '0');
     return SYN_OK;

@@ -18,8 +18,8 @@ struct syn_npy {
     const uint8_t *bytes;             /* [items][width], inside the bytes that were read */
 };
 
-/* Read a .npy file that lies in memory. Anything that is not as the form says, Fortran order, big-endian or an
- * unknown type of items: SYN_FORMAT with name and value. */
+/* Read a .npy file that lies in memory. Anything that is not as the form says, Fortran order,
+ * big-endian or an unknown type of items: SYN_FORMAT with name and value. */
 enum syn_status syn_npy_read(const char *name, const uint8_t *bytes, size_t count,
                              struct syn_npy *array);
 

@@ -95,27 +95,41 @@ static void make_order(struct syn_preparer *preparer, uint64_t epoch)
     preparer->has_order = true;
 }
 
-static void fill_example(const struct syn_preparer *preparer, uint64_t epoch, size_t example,
-                         size_t i, const struct syn_buffer *buffer)
+/* Pixels of one example; false if it is a picture that cannot be read. */
+static bool fill_pixels(struct syn_preparer *preparer, uint64_t epoch, size_t example, float *input)
 {
     const struct syn_data *data = preparer->data;
     const struct syn_part_store *part = &data->parts[preparer->options.part];
+    struct syn_random random;
+    syn_random_start(&random, preparer->options.seed, stream(epoch, (uint32_t)example));
+    if (data->pictures)
+        return syn_pictures_fill(data, part->places[example], &preparer->darkroom,
+                                 preparer->options.augment ? &random : NULL, input);
     const uint8_t *pixels = syn_data_find_pixels(part, example);
-    float *input = buffer->input + i * syn_data_pixels(&data->info);
-    if (preparer->options.augment && data->pad > 0) {
-        struct syn_random random;
-        syn_random_start(&random, preparer->options.seed, stream(epoch, (uint32_t)example));
+    if (preparer->options.augment && data->pad > 0)
         crop(preparer, pixels, &random, input);
-    } else {
+    else
         whole(data, pixels, input);
-    }
+    return true;
+}
+
+/* Example number i of a batch; false if there is none to be had. */
+static bool fill_example(struct syn_preparer *preparer, uint64_t epoch, size_t example, size_t i,
+                         const struct syn_buffer *buffer)
+{
+    const struct syn_data *data = preparer->data;
+    const struct syn_part_store *part = &data->parts[preparer->options.part];
+    if (!fill_pixels(preparer, epoch, example, buffer->input + i * syn_data_pixels(&data->info)))
+        return false;
     if (buffer->labels)
         buffer->labels[i] = part->labels[example];
     if (buffer->targets)
         memcpy(buffer->targets + i * data->info.outputs,
                part->targets + example * data->info.outputs, data->info.outputs * sizeof(float));
+    return true;
 }
 
+/* Pictures that cannot be read are left out, and the others move up: the batch is a shorter one. */
 void syn_fill_images(struct syn_preparer *preparer, struct syn_loader_position position,
                      const struct syn_buffer *buffer, struct syn_batch *batch)
 {
@@ -123,20 +137,20 @@ void syn_fill_images(struct syn_preparer *preparer, struct syn_loader_position p
     const struct syn_share *share = &preparer->share;
     const struct syn_slice slice = syn_share_slice(*share, position.index);
     make_order(preparer, position.epoch);
+    size_t count = 0;
     for (size_t i = 0; i < slice.count; i++) {
         size_t place = (slice.first + i) * share->workers + share->worker;
-        fill_example(preparer, position.epoch, preparer->order ? preparer->order[place] : place, i,
-                     buffer);
+        size_t example = preparer->order ? preparer->order[place] : place;
+        count += fill_example(preparer, position.epoch, example, count, buffer);
     }
-    const size_t missing = share->batch - slice.count;
-    memset(buffer->input + slice.count * syn_data_pixels(info), 0,
+    const size_t missing = share->batch - count;
+    memset(buffer->input + count * syn_data_pixels(info), 0,
            missing * syn_data_pixels(info) * sizeof(float));
-    for (size_t i = slice.count; buffer->labels && i < share->batch; i++)
+    for (size_t i = count; buffer->labels && i < share->batch; i++)
         buffer->labels[i] = SYN_NO_LABEL;
     if (buffer->targets)
-        memset(buffer->targets + slice.count * info->outputs, 0,
-               missing * info->outputs * sizeof(float));
-    batch->count = slice.count;
+        memset(buffer->targets + count * info->outputs, 0, missing * info->outputs * sizeof(float));
+    batch->count = count;
     batch->time = 1;
-    batch->labelled = slice.count;
+    batch->labelled = count;
 }

@@ -33,6 +33,8 @@ struct syn_part_store {
     int32_t *tokens;  /* [count + 1], each in [0, outputs); owned */
 };
 
+struct syn_pictures;
+
 struct syn_data {
     struct syn_data_info info;
     bool is_float; /* spans hold floats, little-endian and not aligned, in place of bytes */
@@ -43,6 +45,7 @@ struct syn_data {
     struct syn_part_store parts[SYN_DATA_PARTS];
     struct syn_blob blobs[SYN_MOST_BLOBS]; /* what spans point into */
     size_t blob_count;
+    struct syn_pictures *pictures; /* what examples are made of instead, if not NULL; owned */
     char **names; /* what info.names points to, if the set made them: one block, with the text */
 };
 
@@ -145,6 +148,11 @@ void syn_data_normalise(struct syn_data *data, const float *mean, const float *d
 /* Move this share of the training part's examples, which are all that were read, to the test part:
  * the same ones every time. Needs labels. */
 enum syn_status syn_data_hold_out(struct syn_data *data, double share);
+
+/* FNV-1a over 64-bit words, the last one filled up with zeros, on from hash; begin with
+ * SYN_DATA_HASH. */
+#define SYN_DATA_HASH 0xcbf29ce484222325U
+uint64_t syn_data_hash(uint64_t hash, const void *bytes, size_t count);
 
 /* Where example number i of a part lies. */
 const uint8_t *syn_data_find_pixels(const struct syn_part_store *part, size_t example);

@@ -1,6 +1,7 @@
-/* Zip archives, as far as numpy.savez() and savez_compressed() write them: the directory at the end tells where each
- * file lies. zlib unpacks; what it does not know is the archive's own form, which is read here. Archives above 4 GiB
- * have another directory and are not read: such arrays are better off as .npy files, which are mapped. */
+/* Zip archives, as far as numpy.savez() and savez_compressed() write them: the directory at the end
+ * tells where each file lies. zlib unpacks; what it does not know is the archive's own form, which
+ * is read here. Archives above 4 GiB have another directory and are not read: such arrays are
+ * better off as .npy files, which are mapped. */
 #include <string.h>
 #include <zlib.h>
 

@@ -9,7 +9,7 @@ import project
 # CMake sees no library and no header of the machine, though its compiler does.
 NOTHING = ("-DCMAKE_FIND_ROOT_PATH=/nonexistent", "-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY",
            "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY")
-NO_MPI, NO_PNG, NO_PYTHON = (f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("MPI", "PNG", "Python3"))
+NO_MPI, NO_PNG, NO_JPEG, NO_PYTHON = (f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("MPI", "PNG", "JPEG", "Python3"))
 CORE = ("-DSYNCOPATE_MPI=OFF", "-DSYNCOPATE_ENGINE=OFF", "-DSYNCOPATE_REPORT=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF")
 
 OLD_MPI = """
@@ -67,9 +67,10 @@ class Parts(project.ProjectTest):
         self.assert_says((*NOTHING, *CORE))
 
     @unittest.skipUnless(os.path.exists("/usr/include/oneapi/dnnl/dnnl.h"), "oneDNN is not installed")
-    def test_training_does_without_libpng(self):
-        self.assert_says((NO_PNG, "-DSYNCOPATE_MPI=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF"),
-                         ("CIFAR-10 from pictures", "apt-get install libpng-dev"))
+    def test_training_does_without_libpng_and_libjpeg(self):
+        self.assert_says((NO_PNG, NO_JPEG, "-DSYNCOPATE_MPI=OFF", "-DSYNCOPATE_PYTHON_PACKAGE=OFF"),
+                         ("PNG pictures", "apt-get install libpng-dev"),
+                         ("JPEG pictures", "apt-get install libjpeg-dev"))
 
     def test_an_mpi_that_is_too_old_is_named(self):
         self.write("mpi.h", OLD_MPI)

@@ -18,7 +18,7 @@
 #define MOST_RUNS      100000
 #define SETTINGS_BYTES 16384 /* of settings.json, but for the hosts */
 
-static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
+static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json", "names.txt",
                                     SYN_CHECKPOINT_FOLDER};
 #define NAMES (sizeof names / sizeof names[0])
 
@@ -162,6 +162,29 @@ enum syn_status syn_files_settings(const struct syn_train_options *options,
     syn_json_end(&json);
     if (status == SYN_OK)
         status = write_whole(files, "settings.json", text);
+    free(text);
+    return status;
+}
+
+enum syn_status syn_files_names(const struct syn_data_info *info, const struct syn_files *files)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; info->names && i < info->outputs; i++)
+        bytes += strlen(info->names[i]) + 1;
+    if (bytes == 1)
+        return SYN_OK;
+    char *text = malloc(bytes);
+    if (!text)
+        return syn_report(SYN_MEMORY, "cannot allocate %zu bytes", bytes);
+    char *end = text;
+    for (size_t i = 0; i < info->outputs; i++) {
+        size_t length = strlen(info->names[i]);
+        memcpy(end, info->names[i], length);
+        end += length;
+        *end++ = '\n';
+    }
+    end[-1] = '\0'; /* the last end of line is added when it is written */
+    enum syn_status status = write_whole(files, "names.txt", text);
     free(text);
     return status;
 }

@@ -36,6 +36,10 @@ enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_
 enum syn_status syn_files_settings(const struct syn_train_options *options,
                                    const struct syn_files *files);
 
+/* Write names.txt, the classes or the words of the vocabulary in the order of their numbers, a line
+ * each, so that what the model says can be read without the data. Nothing if they have no names. */
+enum syn_status syn_files_names(const struct syn_data_info *info, const struct syn_files *files);
+
 /* Append one line, given without its end, so that a reader sees it whole or not at all. One that
  * cannot be written is left out with a warning: the weights are worth more than it. */
 void syn_files_line(struct syn_files *files, const char *line);

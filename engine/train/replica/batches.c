@@ -72,6 +72,7 @@ enum syn_status syn_batches_open(const struct syn_data *data,
     how.time = options->time;
     how.seed = options->seed;
     how.augment = learning && options->augment;
+    how.threads = (size_t)options->loader_threads;
     return syn_loader_open(data, &how, loader);
 }
 

@@ -118,10 +118,12 @@ struct syn_loader_options {
     size_t worker;  /* which of the workers this is, from 0 */
     size_t workers; /* how many share the part; at least 1 */
     uint64_t seed;  /* of the order and of the augmentation; the same for all workers */
-    bool augment;   /* cifar10: pad by 4, crop at random, flip at random; others ignore it */
+    bool augment;   /* cifar10: pad by 4, crop at random, flip at random; folder: a random part,
+                     * resized, flipped at random; others ignore it */
     size_t streams; /* tokens, if above 0: the part is cut into so many columns whatever the workers
                      * are, and this loader has those from number `first` on, `batch` of them */
     size_t first;
+    size_t threads; /* pictures: decode on this many threads at once; 0 is taken as 1 */
 };
 
 /* One worker, seed 1, no augmentation, 35 words at a time. */
@@ -210,6 +212,13 @@ typedef bool syn_data_progress(void *context, const char *what, uint64_t done, u
  * Nothing worked: SYN_IO, having logged where to put which files by hand. Stopped: SYN_STOPPED. */
 enum syn_status syn_data_get(const char *name, const char *directory, syn_data_progress *progress,
                              void *context);
+
+/* Pack a folder of pictures (data set "folder") into one file, decoded, resized and cut to size x
+ * size, for --data-dir to name in place of the folder. It appears whole or not at all. Pictures
+ * that cannot be read are logged and left out.
+ *   progress  may be NULL */
+enum syn_status syn_data_pack(const char *directory, size_t size, const char *to,
+                              syn_data_progress *progress, void *context);
 
 /* Check every file of a data set, from end to end, and by sha256 where the true one is known. */
 enum syn_status syn_data_check(const struct syn_data_options *options, syn_data_progress *progress,

@@ -30,8 +30,8 @@ static void write_npy(const char *name, const char *type, const char *shape, con
 {
     char header[128];
     static uint8_t file[MOST];
-    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n", type,
-             shape);
+    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n",
+             type, shape);
     scratch_write(name, file, make_npy(header, items, bytes, file));
 }
 
@@ -177,7 +177,8 @@ static void arrays_that_cannot_be_are_refused_in_one_line(void **state)
     expect_one_line(SYN_FORMAT, "bad", "x.npy: value 1 of example 1 is NaN");
     write_npy("bad/x.npy", ">f4", "2, 3", nan_at_4, sizeof nan_at_4);
     expect_one_line(SYN_FORMAT, "bad", "big-endian items '>f4'");
-    size_t count = make_npy("{'descr': '|u1', 'fortran_order': True, 'shape': (4, 6), }", x, 24, file);
+    size_t count =
+        make_npy("{'descr': '|u1', 'fortran_order': True, 'shape': (4, 6), }", x, 24, file);
     scratch_write("bad/x.npy", file, count);
     expect_one_line(SYN_FORMAT, "bad", "Fortran order");
     write_npy("bad/x.npy", "<f8", "1, 3", x, 24);
@@ -209,7 +210,8 @@ static void put(uint8_t *at, uint64_t value, size_t bytes)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Append a file to an archive, deflated if asked for, with its entry of the directory kept apart. */
+/* Append a file to an archive, deflated if asked for, with its entry of the directory kept
+ * apart. */
 struct archive {
     uint8_t bytes[MOST];
     size_t count;
@@ -224,13 +226,16 @@ static void add_file(struct archive *archive, const char *name, const uint8_t *b
     uint8_t *local = archive->bytes + archive->count;
     uint8_t *entry = archive->directory + archive->directory_count;
     uint8_t *packed = local + 30 + strlen(name);
-    z_stream stream = {.next_in = (z_const Bytef *)bytes, .avail_in = (uInt)count,
-                       .next_out = packed, .avail_out = 8192};
+    z_stream stream = {.next_in = (z_const Bytef *)bytes,
+                       .avail_in = (uInt)count,
+                       .next_out = packed,
+                       .avail_out = 8192};
     memset(local, 0, 30);
     memset(entry, 0, 46);
     size_t length = count;
     if (deflates) {
-        assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+        assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
+                         Z_OK);
         assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
         length = stream.total_out;
         deflateEnd(&stream);
@@ -276,8 +281,10 @@ static void an_archive_is_read_stored_and_deflated(void **state)
         x[i] = (uint8_t)(i / 3);
     for (size_t i = 0; i < 40; i++)
         y[i] = (uint8_t)(i % 3);
-    size_t xs = make_npy("{'descr': '|u1', 'fortran_order': False, 'shape': (40, 3, 3), }", x, sizeof x, file[0]);
-    size_t ys = make_npy("{'descr': '|u1', 'fortran_order': False, 'shape': (40,), }", y, sizeof y, file[1]);
+    size_t xs = make_npy("{'descr': '|u1', 'fortran_order': False, 'shape': (40, 3, 3), }", x,
+                         sizeof x, file[0]);
+    size_t ys = make_npy("{'descr': '|u1', 'fortran_order': False, 'shape': (40,), }", y, sizeof y,
+                         file[1]);
     for (int deflates = 0; deflates < 2; deflates++) {
         struct syn_data *data;
         memset(&archive, 0, sizeof archive);

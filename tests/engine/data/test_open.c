@@ -38,7 +38,7 @@ static void every_row_has_a_name_and_a_line(void **state)
     size_t count = 0;
     for (; syn_data_name(count); count++)
         assert_non_null(syn_data_help(count));
-    assert_int_equal(count, 7);
+    assert_int_equal(count, 8);
     assert_null(syn_data_help(count));
 }
 

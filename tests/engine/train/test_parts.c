@@ -246,8 +246,9 @@ static void a_checkpoint_written_again_by_fewer_workers_has_only_their_parts(voi
 static void ranks_may_differ_only_in_their_threads_and_places(void **state)
 {
     (void)state;
-    static const char *const own[] = {"model_file", "init",   "threads",  "density_replay",
-                                      "out",        "resume", "data_dir", "select_threads"};
+    static const char *const own[] = {"model_file",     "init",           "threads",
+                                      "loader_threads", "density_replay", "out",
+                                      "resume",         "data_dir",       "select_threads"};
     const struct syn_settings_table *const tables[] = {
         &syn_train_settings,  &syn_data_settings,    &syn_optimizer_settings,
         &syn_worker_settings, &syn_reducer_settings, &syn_group_settings};

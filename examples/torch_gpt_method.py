@@ -2,7 +2,8 @@
 
     ddp       PyTorch's own all-reduce of gradients, to compare with
     outer     local steps of AdamW, then one exchange of what they changed (syncopate.torch.Outer)
-    others    a method of syncopate.torch.attach()
+    updates   the same by syncopate.torch.attach(), with its own settings
+    others    a method of syncopate.torch.attach() for gradients
 """
 import contextlib
 
@@ -15,8 +16,9 @@ import torch_run
 
 def add_flags(parser):
     """The flags that choose a method."""
-    parser.add_argument("--algo", default="outer", choices=["ddp", "outer", *torch_run.GRADIENT_METHODS])
+    parser.add_argument("--algo", default="outer", choices=["ddp", "outer", "updates", *torch_run.GRADIENT_METHODS])
     parser.add_argument("--every", type=int, default=30, help="outer: steps between two exchanges")
+    parser.add_argument("--outer-lr", type=float, default=1.0, help="outer: of the step that applies the mean")
     parser.add_argument("--density", type=float, help="share of the entries sent")
     parser.add_argument("--delayed", action="store_true", help="outer: exchange during the next steps")
 
@@ -35,7 +37,9 @@ class Method:
         density = {} if flags.density is None else {"density": flags.density}
         if flags.algo == "outer":
             self.source = syncopate.torch.Outer(model, self.optimizer, every=flags.every,
-                                                delayed=flags.delayed, **density)
+                                                outer_lr=flags.outer_lr, delayed=flags.delayed, **density)
+        elif flags.algo == "updates":
+            self.source = syncopate.torch.attach(self.model, optimizer=self.optimizer, **density)
         elif flags.algo != "ddp":
             self.source = syncopate.torch.attach(self.model, flags.algo, **density)
         self.parameters = sum(each.numel() for each in model.parameters())
@@ -47,7 +51,7 @@ class Method:
 
     def evaluating(self):
         """While it is entered, the model has the weights to judge."""
-        if self.algo != "outer":
+        if not isinstance(self.source, syncopate.torch.Outer):
             return contextlib.nullcontext()
         self.source.exchange()  # what the last steps have learned
         return self.source.settle()

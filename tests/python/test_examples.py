@@ -58,7 +58,7 @@ def test_mnist_under_mpirun_with_delayed_weights(data):
     assert summary_of(output)["steps"] == 6
 
 
-@pytest.mark.parametrize("flags", [("--algo", "outer", "--every", "2"),
+@pytest.mark.parametrize("flags", [("--algo", "outer", "--every", "2"), ("--algo", "updates"),
                                    ("--algo", "ddp", "--accumulate", "2", "--level", "words")])
 def test_a_gpt_trains_on_any_text(flags, tmp_path):
     text = tmp_path / "text"

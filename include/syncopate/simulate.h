@@ -44,6 +44,7 @@ enum syn_timing {
 struct syn_traffic {
     const char *pattern; /* an exchange, or "servers" */
     enum syn_timing timing;
+    uint64_t every;      /* an exchange in every so many steps; 0 or 1: in each */
     uint64_t pull_every; /* ring and servers: the result is told in every so many steps; 1: all */
     double bytes;        /* of one worker's whole contribution */
     double pull_bytes;   /* servers, split: of the whole result */

@@ -143,6 +143,7 @@ struct syn_traits {
     bool is_dense;    /* every gradient is sent whole */
     bool takes_share; /* the density's share of the entries is sent, exactly */
     bool is_delayed;  /* workers go on before the result is there */
+    bool is_local;    /* they train by themselves and merge weights, once in inner_steps */
     bool is_async;    /* workers do not wait for one another */
     bool is_merged;   /* lists are merged between workers, which servers cannot do */
     bool has_momentum;

@@ -55,11 +55,15 @@ struct syn_optim {
  * strength as it does of the gradient's; that of the residual sees gradients only, as decay must
  * not wait to be selected. So the factor is given here, and the same weight decay means the same
  * for all methods.
- *   first, count  the part */
+ *   first, count  the part
+ *   is_rated      tensors have rates of their own; false: all the same */
 enum syn_status syn_optimizer_open_part(double momentum,
                                         const struct syn_optimizer_options *options,
                                         const struct syn_layout *layout, size_t first, size_t count,
-                                        struct syn_optimizer **optimizer);
+                                        bool is_rated, struct syn_optimizer **optimizer);
+
+/* Remember nothing, as at first. */
+void syn_optimizer_restart(struct syn_optimizer *optimizer);
 
 /* Whether the optimizer of these options adapts. */
 bool syn_optimizer_adapts(const struct syn_optimizer_options *options);

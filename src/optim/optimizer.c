@@ -133,7 +133,7 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
 enum syn_status syn_optimizer_open_part(double momentum,
                                         const struct syn_optimizer_options *options,
                                         const struct syn_layout *layout, size_t first, size_t count,
-                                        struct syn_optimizer **optimizer)
+                                        bool is_rated, struct syn_optimizer **optimizer)
 {
     SYN_TRY(open_one(options, count, syn_layout_count(layout) + 1, optimizer));
     (*optimizer)->options.weight_decay *= 1 / (1 - momentum);
@@ -142,7 +142,7 @@ enum syn_status syn_optimizer_open_part(double momentum,
         size_t end = tensor.offset + tensor.count;
         if (end > first && tensor.offset < first + count)
             add_span(*optimizer, end < first + count ? end - first : count,
-                     syn_layout_rates(layout, i));
+                     is_rated ? syn_layout_rates(layout, i) : (struct syn_tensor_rates){1, 1});
     }
     return SYN_OK;
 }
@@ -151,7 +151,7 @@ enum syn_status syn_optimizer_open_layout(const struct syn_optimizer_options *op
                                           const struct syn_layout *layout,
                                           struct syn_optimizer **optimizer)
 {
-    return syn_optimizer_open_part(0, options, layout, 0, syn_layout_size(layout), optimizer);
+    return syn_optimizer_open_part(0, options, layout, 0, syn_layout_size(layout), true, optimizer);
 }
 
 /* What one step is given. */
@@ -352,6 +352,13 @@ static size_t memory_size(const struct syn_optimizer *optimizer)
 size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer)
 {
     return memory_size(optimizer) + (optimizer->kind->counts ? 1 : 0);
+}
+
+void syn_optimizer_restart(struct syn_optimizer *optimizer)
+{
+    optimizer->updates = 0;
+    if (optimizer->memory)
+        memset(optimizer->memory, 0, memory_size(optimizer) * sizeof *optimizer->memory);
 }
 
 void syn_optimizer_save(const struct syn_optimizer *optimizer, float *state)

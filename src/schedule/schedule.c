@@ -15,6 +15,11 @@ static const struct syn_schedule_type *const rows[] = {
 
 SYN_TABLE(schedule, struct syn_schedule_type)
 
+bool syn_schedule_rates(const struct syn_worker_options *options)
+{
+    return !syn_schedule_find(options->schedule)->is_local;
+}
+
 struct syn_plan syn_schedule_every(const struct syn_worker_options *options, uint64_t step,
                                    uint64_t k)
 {

@@ -19,6 +19,7 @@ struct syn_schedule_type {
     struct syn_part part;
     bool is_delayed; /* some steps do not block, so that there are local updates */
     bool has_period; /* pulls every options->delay-th step; otherwise every one */
+    bool is_local;   /* workers train by themselves, and merge weights instead of gradients */
     bool is_async;   /* workers do not wait for one another, and their weights differ */
 
     /* The plan of step number `step`, the same on all workers. */
@@ -28,6 +29,10 @@ struct syn_schedule_type {
 const struct syn_schedule_type *syn_schedule_row(size_t i);
 const struct syn_schedule_type *syn_schedule_find(const char *name);
 const char *syn_schedule_name(size_t i);
+
+/* Whether tensors have rates of their own where the global weights are updated: not where workers
+ * have applied them before. */
+bool syn_schedule_rates(const struct syn_worker_options *options);
 
 /* The plan of a run that pulls every k-th step once it is warm, and ends with synchronous steps. */
 struct syn_plan syn_schedule_every(const struct syn_worker_options *options, uint64_t step,

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "optim/optim.h"
 #include "reducer/road.h"
+#include "schedule/schedule.h"
 
 static enum syn_status open_workers(struct syn_shard *shard)
 {
@@ -43,7 +44,8 @@ enum syn_status syn_shard_open(struct syn_shard *shard, const struct syn_server_
     size_t count = shard->part.count;
     size_t limit = shard->form.limit < count ? shard->form.limit : count;
     SYN_TRY(syn_optimizer_open_part(options->reducer.residual_momentum, &options->optimizer,
-                                    shard->layout, shard->part.first, count, &shard->optimizer));
+                                    shard->layout, shard->part.first, count,
+                                    syn_schedule_rates(options), &shard->optimizer));
     shard->rows = syn_shard_rows(&options->optimizer);
     SYN_TRY(syn_allocate(count, sizeof(float), &shard->weights));
     SYN_TRY(syn_allocate(count, sizeof(float), &shard->sum));

@@ -89,7 +89,10 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
     const struct syn_reducer_options *reducer = &resolved.reducer;
     bool is_dense = syn_select_find(reducer->select)->is_dense;
     bool is_async = syn_schedule_find(resolved.schedule)->is_async;
-    bool is_delayed = syn_schedule_find(resolved.schedule)->is_delayed && !resolved.blocking_pull;
+    bool is_local = syn_schedule_find(resolved.schedule)->is_local;
+    bool is_delayed =
+        is_local ? resolved.outer_late
+                 : syn_schedule_find(resolved.schedule)->is_delayed && !resolved.blocking_pull;
     if (params == 0)
         return syn_fail(SYN_INVALID, "the model has 0 parameters; expected at least 1");
     if (is_async && servers == 0)
@@ -102,6 +105,7 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
         .timing = is_async     ? SYN_TIMING_ASYNC
                   : is_delayed ? SYN_TIMING_DELAYED
                                : SYN_TIMING_SYNC,
+        .every = is_local ? resolved.inner_steps : 1,
         .pull_every = pull_every(&resolved, is_dense, servers),
         .pull_bytes = 4 * (double)params,
     };

@@ -11,13 +11,15 @@ double syn_clip_merged(const struct syn_worker_options *options)
 {
     bool is_seen = syn_select_find(options->reducer.select)->is_dense &&
                    !syn_exchange_find(options->reducer.exchange)->follows_density &&
-                   !syn_schedule_find(options->schedule)->is_async;
+                   !syn_schedule_find(options->schedule)->is_async &&
+                   !syn_schedule_find(options->schedule)->is_local;
     return is_seen ? options->clip : 0;
 }
 
 double syn_clip_own(const struct syn_worker_options *options, size_t workers)
 {
-    if (options->clip == 0 || syn_clip_merged(options) > 0)
+    bool is_local = syn_schedule_find(options->schedule)->is_local; /* it clips as it updates */
+    if (options->clip == 0 || syn_clip_merged(options) > 0 || is_local)
         return 0;
     bool is_async = syn_schedule_find(options->schedule)->is_async;
     return is_async ? options->clip : options->clip / sqrt((double)workers);

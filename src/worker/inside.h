@@ -8,6 +8,7 @@
 #include "schedule/schedule.h"
 #include "worker/collective.h"
 #include "worker/fitting.h"
+#include "worker/inner.h"
 #include "worker/store.h"
 
 struct syn_worker {
@@ -37,6 +38,7 @@ struct syn_worker {
     uint64_t compared; /* the step of the last comparison */
     struct syn_gathering told;
     bool is_telling;             /* it has not been heard yet */
+    struct syn_inner *inner;     /* rounds of own steps (schedule local), or NULL */
     struct syn_fitting *fitting; /* NULL unless the density is left open */
     struct syn_form form;        /* of the last step */
     struct syn_cost last;
@@ -65,6 +67,9 @@ enum syn_status syn_worker_collect(struct syn_worker *worker, size_t left);
 /* Collect all, and get the weights after the last step that pulls. Valid until the next such step
  * is contributed. */
 enum syn_status syn_worker_pull(struct syn_worker *worker, const float **weights);
+
+/* As syn_worker_pull(); now and then all workers compare what they got. */
+enum syn_status syn_worker_take(struct syn_worker *worker, const float **weights);
 
 /* Collect all, and write the global weights. Collective. */
 enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights);

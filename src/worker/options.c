@@ -10,6 +10,7 @@
 #include "residual/residual.h"
 #include "schedule/schedule.h"
 #include "select/select.h"
+#include "worker/inner.h"
 #include "worker/store.h"
 
 /* The forms of momentum, in the order of their names. */
@@ -193,6 +194,7 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
     bool has_momentum =
         !has_form(options, MOMENTUM_NONE) && !syn_optimizer_adapts(&options->optimizer);
     *momentum = has_momentum ? options->optimizer.momentum : 0;
+    SYN_TRY(syn_inner_check(options));
     SYN_TRY(place_momentum(options));
     prepare_auto(&options->reducer);
     SYN_TRY(syn_reducer_check(&options->reducer));
@@ -212,7 +214,8 @@ struct syn_traits syn_worker_traits(const struct syn_worker_options *options)
     return (struct syn_traits){
         .is_dense = select && select->is_dense && !(exchange && exchange->follows_density),
         .takes_share = select && select->takes_share,
-        .is_delayed = schedule && schedule->is_delayed,
+        .is_delayed = schedule && (schedule->is_delayed || schedule->is_local),
+        .is_local = schedule && schedule->is_local,
         .is_async = schedule && schedule->is_async,
         .is_merged = exchange && exchange->merges_on_the_way,
         .has_momentum =

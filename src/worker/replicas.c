@@ -9,6 +9,7 @@
 #include "exchange/norm.h"
 #include "exchange/ring.h"
 #include "optim/optim.h"
+#include "schedule/schedule.h"
 #include "worker/clip.h"
 #include "worker/store.h"
 
@@ -41,7 +42,7 @@ static enum syn_status open_parts(struct replicas *own, const struct syn_store_s
     memcpy(own->weights, setup->weights, own->size * sizeof *own->weights);
     return syn_optimizer_open_part(setup->options->reducer.residual_momentum,
                                    &setup->options->optimizer, setup->layout, 0, own->size,
-                                   &own->optimizer);
+                                   syn_schedule_rates(setup->options), &own->optimizer);
 }
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
@@ -91,14 +92,14 @@ static enum syn_status save(void *state, struct syn_archive *archive)
 {
     struct replicas *own = state;
     SYN_TRY(syn_archive_add(archive, "store/weights", own->weights, own->size * sizeof(float)));
-    return syn_store_save_optimizer(own->optimizer, archive);
+    return syn_store_save_optimizer(own->optimizer, SYN_STORE_OPTIMIZER, archive);
 }
 
 static enum syn_status load(void *state, const struct syn_archive *archive)
 {
     struct replicas *own = state;
     SYN_TRY(syn_archive_copy(archive, "store/weights", own->weights, own->size * sizeof(float)));
-    return syn_store_load_optimizer(own->optimizer, archive);
+    return syn_store_load_optimizer(own->optimizer, SYN_STORE_OPTIMIZER, archive);
 }
 
 /* Weights and optimizer are the same in all archives. */

@@ -89,7 +89,7 @@ enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights
 /* A gradient that is clipped before it is sent must be there as a whole. */
 static bool can_begin_early(const struct syn_worker *worker)
 {
-    return !worker->schedule->is_delayed && worker->longest == 0;
+    return !worker->schedule->is_delayed && !worker->inner && worker->longest == 0;
 }
 
 enum syn_status syn_worker_announce(struct syn_worker *worker, const float *gradient,

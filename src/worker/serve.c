@@ -3,6 +3,7 @@
 #include "server/server.h"
 #include "transport/transport.h"
 #include "worker/clip.h"
+#include "worker/inner.h"
 #include "worker/options.h"
 
 static enum syn_status check(struct syn_group *group, const struct syn_layout *layout,
@@ -23,10 +24,11 @@ enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layou
     syn_group_enter(group);
     enum syn_status status = check(group, layout, weights, &resolved);
     if (status == SYN_OK) {
+        struct syn_worker_options kept = syn_inner_store_options(&resolved);
         struct syn_server_setup setup = {
             .group = group,
             .layout = layout,
-            .options = &resolved,
+            .options = &kept,
             .weights = weights,
             .longest = syn_clip_merged(&resolved),
             .is_async = syn_schedule_find(resolved.schedule)->is_async,

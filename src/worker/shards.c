@@ -103,7 +103,8 @@ static enum syn_status open_parts(struct shards *shards, const struct syn_store_
     shards->counts = syn_optimizer_counts(&setup->options->optimizer);
     SYN_TRY(syn_optimizer_open_part(setup->options->reducer.residual_momentum,
                                     &setup->options->optimizer, setup->layout, shards->own.first,
-                                    shards->own.count, &shards->optimizer));
+                                    shards->own.count, syn_schedule_rates(setup->options),
+                                    &shards->optimizer));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->weights));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->pulled));
     SYN_TRY(syn_allocate(size, sizeof(float), &shards->sum));
@@ -265,7 +266,7 @@ static enum syn_status save(void *state, struct syn_archive *archive)
     SYN_TRY(syn_archive_add(archive, "store/weights", shards->weights + own.first,
                             own.count * sizeof(float)));
     SYN_TRY(syn_archive_add(archive, "store/pulled", shards->pulled, shards->size * sizeof(float)));
-    return syn_store_save_optimizer(shards->optimizer, archive);
+    return syn_store_save_optimizer(shards->optimizer, SYN_STORE_OPTIMIZER, archive);
 }
 
 static enum syn_status load(void *state, const struct syn_archive *archive)
@@ -276,7 +277,7 @@ static enum syn_status load(void *state, const struct syn_archive *archive)
                              own.count * sizeof(float)));
     SYN_TRY(
         syn_archive_copy(archive, "store/pulled", shards->pulled, shards->size * sizeof(float)));
-    return syn_store_load_optimizer(shards->optimizer, archive);
+    return syn_store_load_optimizer(shards->optimizer, SYN_STORE_OPTIMIZER, archive);
 }
 
 /* Copy everyone's section of that name, a chunk of each `row` of an array, to where it was in the

@@ -80,6 +80,8 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
         if (arrays[i].floats)
             SYN_TRY(syn_archive_add(archive, arrays[i].name, arrays[i].floats,
                                     worker->size * sizeof(float)));
+    if (worker->inner)
+        SYN_TRY(syn_inner_save(worker->inner, archive));
     syn_reducer_settle(worker->reducer);
     SYN_TRY(syn_reducer_archive(worker->reducer, archive));
     return worker->store_type->save(worker->store, archive);
@@ -143,6 +145,8 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
                         (unsigned long long)own.rank, (unsigned long long)own.workers);
     if (worker->v)
         SYN_TRY(load_paths(worker, archive));
+    if (worker->inner)
+        SYN_TRY(syn_inner_load(worker->inner, archive));
     SYN_TRY(syn_fitting_load(worker, archive));
     SYN_TRY(syn_reducer_unarchive(worker->reducer, archive));
     SYN_TRY(worker->store_type->load(worker->store, archive));
@@ -183,6 +187,9 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
         worker->store_type->load_regrouped(worker->store, archives, count, weights);
     if (status == SYN_OK && worker->v)
         syn_worker_restart(worker, weights, head.steps);
+    if (status == SYN_OK && worker->inner)
+        status =
+            syn_inner_load_memory(worker->inner, archives[syn_group_rank(worker->group) % count]);
     free(weights);
     worker->steps = head.steps;
     worker->compared = head.compared;

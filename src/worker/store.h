@@ -80,10 +80,11 @@ const char *syn_store_name(size_t i);
 /* The choices for options: "auto" and then the rows. */
 const char *syn_store_choice(size_t i);
 
-/* The optimizer's memory as a section "store/optimizer". */
-enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer,
+/* The optimizer's memory as a section of that name. */
+#define SYN_STORE_OPTIMIZER "store/optimizer"
+enum syn_status syn_store_save_optimizer(const struct syn_optimizer *optimizer, const char *name,
                                          struct syn_archive *archive);
-enum syn_status syn_store_load_optimizer(struct syn_optimizer *optimizer,
+enum syn_status syn_store_load_optimizer(struct syn_optimizer *optimizer, const char *name,
                                          const struct syn_archive *archive);
 
 #endif

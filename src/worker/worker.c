@@ -36,6 +36,7 @@ void syn_worker_close(struct syn_worker *worker)
     free(worker->snapshots[0]);
     free(worker->snapshots[1]);
     free(worker->global_mean);
+    syn_inner_close(worker->inner);
     syn_fitting_close(worker->fitting);
     syn_group_depart(worker->group);
     free(worker);
@@ -69,6 +70,8 @@ void syn_worker_restart(struct syn_worker *worker, const float *weights, uint64_
     worker->snapshot_count = 0;
     worker->is_pull_open = false;
     take_snapshot(worker, weights, steps);
+    if (worker->inner)
+        syn_inner_restart(worker->inner, worker->v);
 }
 
 static enum syn_status open_local(struct syn_worker *worker, const float *weights)
@@ -88,10 +91,13 @@ static enum syn_status open_local(struct syn_worker *worker, const float *weight
 static enum syn_status open_parts(struct syn_worker *worker, const struct syn_layout *layout,
                                   const float *weights)
 {
+    struct syn_worker_options options = syn_inner_store_options(&worker->options);
     struct syn_store_setup setup = {
-        .group = worker->group, .layout = layout, .options = &worker->options, .weights = weights};
-    if (worker->schedule->is_delayed)
+        .group = worker->group, .layout = layout, .options = &options, .weights = weights};
+    if (worker->schedule->is_delayed || worker->schedule->is_local)
         SYN_TRY(open_local(worker, weights));
+    if (worker->schedule->is_local)
+        SYN_TRY(syn_inner_open(worker, layout, &worker->inner));
     SYN_TRY(syn_fitting_open(worker, &worker->fitting));
     SYN_TRY(worker->store_type->open(&setup, &worker->store));
     return syn_worker_open_road(worker, layout);
@@ -247,7 +253,7 @@ static enum syn_status compare_now_and_then(struct syn_worker *worker, const flo
     return syn_worker_compare(worker, weights);
 }
 
-static enum syn_status take(struct syn_worker *worker, const float **weights)
+enum syn_status syn_worker_take(struct syn_worker *worker, const float **weights)
 {
     SYN_TRY(syn_worker_pull(worker, weights));
     return compare_now_and_then(worker, *weights);
@@ -259,7 +265,7 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     const float *arrived;
     if (worker->is_pull_open) {
-        SYN_TRY(take(worker, &arrived));
+        SYN_TRY(syn_worker_take(worker, &arrived));
         adopt(worker, arrived, worker->steps);
         worker->is_pull_open = false;
     }
@@ -270,7 +276,7 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
     if (!plan.blocks || learns_from_pulls)
         update_locally(worker, gradient, rates->lr);
     if (plan.blocks) {
-        SYN_TRY(take(worker, &arrived));
+        SYN_TRY(syn_worker_take(worker, &arrived));
         adopt(worker, arrived, worker->steps + 1);
     } else {
         worker->is_pull_open = plan.pulls;
@@ -289,7 +295,7 @@ static enum syn_status prompt_step(struct syn_worker *worker, const float *gradi
                                    const struct syn_rates *rates, const float **next)
 {
     SYN_TRY(syn_worker_contribute(worker, gradient, rates, true));
-    return take(worker, next);
+    return syn_worker_take(worker, next);
 }
 
 static void add_to_total(struct syn_worker *worker)
@@ -305,7 +311,8 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
     const float *next = worker->v;
     SYN_TRY(check_rates(rates));
     SYN_TRY(syn_fitting_begin(worker, &own));
-    enum syn_status status = worker->schedule->is_delayed
+    enum syn_status status = worker->inner ? syn_inner_step(worker, gradient, &own)
+                             : worker->schedule->is_delayed
                                  ? delayed_step(worker, gradient, &own)
                                  : prompt_step(worker, gradient, &own, &next);
     if (status != SYN_OK)

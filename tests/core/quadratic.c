@@ -22,6 +22,7 @@ struct syn_worker_options quadratic_options(const char *recipe)
     syn_worker_defaults(&options);
     assert_ok(syn_recipe_apply_worker(recipe, &options));
     options.warmup = 3;
+    options.inner_steps = 4;
     options.compare_every = 5;
     options.reducer.density = 0.05;
     options.optimizer.weight_decay = 0.01;

@@ -160,6 +160,7 @@ const struct scenario all_scenarios[] = {
     {.name = "adaptive forgetting all",
      .recipe = "ssgd",
      .settings = {{"density", "0.02"}, {"values", "q4"}, {"forget", "1"}, ADAPTIVE}},
+    {.name = "sparseloco", .recipe = "sparseloco"},
     {.name = "strom", .recipe = "strom", .settings = {{"density", "0.02"}}, .scale = 0.01F},
     {.name = "strom fixed",
      .recipe = "strom",

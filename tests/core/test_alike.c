@@ -24,6 +24,15 @@ static struct cluster *method(size_t recipe, size_t form, size_t store, size_t s
     cluster->tensors = few_tensors;
     cluster->options.compare_every = 0;
     cluster->options.reducer.density = 0.3;
+    if (strcmp(cluster->options.schedule, "local") == 0) {
+        /* Outer steps of the mean way's length, all of it: decay is part of the way here. */
+        cluster->options.inner_steps = 10;
+        cluster->options.outer_lr = 1;
+        cluster->options.outer_momentum = 0;
+        cluster->options.reducer.forget = 0;
+        cluster->options.reducer.density = 1;
+        cluster->options.reducer.values = "f32";
+    }
     bool is_twice = servers > 0 && store > 0;
     if (is_twice || syn_worker_check_servers(&cluster->options, servers) != SYN_OK) {
         free(cluster);

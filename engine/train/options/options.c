@@ -134,12 +134,13 @@ bool syn_train_is_async(const struct syn_train_options *options)
 }
 
 /* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A threshold
- * is not warmed up: ResNet-20 fell apart with it (docs/results.md). */
+ * is not warmed up: ResNet-20 fell apart with it (docs/results.md). Nor is what local steps send,
+ * which is the sum of many steps already. */
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;
-    bool takes_share = syn_worker_traits(&options->worker).takes_share;
-    if (!takes_share || reducer->density >= SYN_FIRST_DENSITY)
+    struct syn_traits traits = syn_worker_traits(&options->worker);
+    if (!traits.takes_share || traits.is_local || reducer->density >= SYN_FIRST_DENSITY)
         return 0;
     return options->density_warmup >= 0 ? options->density_warmup : 4;
 }

@@ -1,0 +1,16 @@
+/* DiLoCo: every worker trains by itself for some steps, with any optimizer; then the mean of how
+ * far all have come is taken for a gradient, by SGD with Nesterov's momentum. */
+#include "recipe/recipe.h"
+
+const struct syn_recipe_type syn_recipe_diloco = {
+    .part = {"diloco", "local steps, merged every 30 by an outer step with momentum"},
+    .settings = {{"residual", "auto"},
+                 {"select", "all"},
+                 {"values", "f32"},
+                 {"exchange", "ring"},
+                 {"schedule", "local"},
+                 {"inner_steps", "30"},
+                 {"outer_lr", "0.7"},
+                 {"outer_momentum", "0.9"},
+                 {"momentum_form", "global"}},
+};

@@ -248,6 +248,29 @@ def test_one_worker_trains_with_a_delay_as_without_anybody():
     outer.close()
 
 
+class LivingScaler(torch.cuda.amp.GradScaler):
+    """One that is at work, also without a GPU."""
+
+    def __init__(self):
+        super().__init__(enabled=False)
+        self._scale = torch.tensor(1024.0)
+
+    def is_enabled(self):
+        return True
+
+    def get_scale(self):
+        return 1024.0
+
+
+def test_a_scaler_that_nobody_told_of_is_found():
+    model, adamw, _ = alone()
+    outer = syncopate.torch.Outer(model, adamw, every=1)
+    scaler = LivingScaler()
+    expect("multiplies the loss by 1024, and skips steps", train, model, adamw, [0], 0, 1)
+    outer.close()
+    scaler._scale = None  # others need not be told of it
+
+
 def test_an_optimizer_of_other_parameters_is_refused():
     model, _, _ = alone()
     expect("not the model's", syncopate.torch.Outer, model, torch.optim.SGD(model_of().parameters(), 0.1))

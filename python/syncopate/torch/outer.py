@@ -119,8 +119,7 @@ class Outer:
         names = trained_parameters(self._model, may_be_away=True)
         self._check_optimizer(names)
         owners.check_free(names)
-        if scaler is None:
-            watch.check_scalers("Outer")
+        self._has_scaler = scaler is not None
         self._names, self._parameters = list(names), list(names.values())
         self._flat = Flat(self._parameters)
         self.layout = layout_of(names)
@@ -244,6 +243,11 @@ class Outer:
         agree.check_alike([each[1:] for each in everyone], ALIKE, ADVICE)
 
     def _find_trouble(self) -> OptionError | None:
+        try:
+            if not self._has_scaler and self.exchanges == 0:  # before its first step a scaler has no scale
+                watch.check_scalers(watch.IN_STEPS)
+        except OptionError as error:
+            return error
         found = {name: each for name, each in self._model.named_parameters() if each.requires_grad}
         for name, parameter in zip(self._names, self._parameters):
             if found.get(name) is not parameter:

@@ -24,15 +24,17 @@ def _scaler_types() -> tuple[type, ...]:
     return tuple({place.GradScaler for place in places if hasattr(place, "GradScaler")})
 
 
-def check_scalers(caller: str = "attach") -> None:
-    """OptionError if a GradScaler is at work, of which nobody has told us."""
+IN_RESIDUALS = ("and with it what waits in the residual; tell it to attach(..., scaler=scaler), or set "
+                "attached.loss_scale (to 1 if the scaler is another model's)")
+IN_STEPS = "and skips steps that others make; tell it to Outer(..., scaler=scaler)"
+
+
+def check_scalers(meaning: str = IN_RESIDUALS) -> None:
+    """OptionError if a GradScaler is at work, of which nobody has told us, and what that means."""
     for scaler in _living(*_scaler_types()):
         if scaler.is_enabled() and getattr(scaler, "_scale", None) is not None \
                 and scaler.get_scale() != 1:
-            raise OptionError(
-                f"a GradScaler multiplies the loss by {scaler.get_scale():g}, and with it what waits in "
-                "the residual; tell it to attach(..., scaler=scaler), or set attached.loss_scale (to 1 "
-                "if the scaler is another model's)")
+            raise OptionError(f"a GradScaler multiplies the loss by {scaler.get_scale():g}, {meaning}")
 
 
 def suits_sparse(optimizer: torch.optim.Optimizer) -> bool:

@@ -16,7 +16,7 @@ static const char *const may_change[] = {
     "overwrite",     "evaluate",       "log_every", "data_dir",  "checkpoint_every",
     "resume",        "eval_every",     "run_steps", "lr_from",   "checkpoint_minutes",
     "compare_every", "select_threads", "init",      "init_head", "keep_best",
-    "model_file",
+    "model_file",    "loader_threads",
 };
 
 struct view {

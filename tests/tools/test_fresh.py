@@ -119,6 +119,14 @@ class BadLuck(FreshTest):
                     'code=$?; ls "$XDG_CACHE_HOME/syncopate/fresh" | grep root; exit $code', "sh"]),
                     1, "[Nn]o space left")
 
+    def test_a_disk_that_was_too_small_is_named_although_there_is_room_again(self):
+        os.makedirs(os.path.join(self.root, "cache"))
+        self.write_program("wget", "exit 0\n")
+        self.write_program("debootstrap", "echo \"E: Couldn't download dists/trixie/main/binary-amd64/Packages\"; exit 1\n")
+        self.assert_refused(self.fresh("trixie", "--root", before=[
+            "unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=30m none "$XDG_CACHE_HOME"; "$@"', "sh"]),
+            1, r"download .*Packages; only \d+ MB are free in ")
+
     def test_a_signal_takes_everything_down(self):
         self.write_program("wget", "exit 0\n")
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):

@@ -90,6 +90,38 @@ static void levels_are_ever_poorer_and_bounded(void **state)
     assert_string_equal(syn_budget_values(SYN_BUDGET_FIRST), "q4");
 }
 
+/* By hand: of eight steps the fourth and the fifth are in the middle; worker 1 computes for longest,
+ * and worker 2 has waited for nobody in its exchanges. */
+static void a_decision_sees_the_slowest_computing_and_the_quickest_exchange(void **state)
+{
+    (void)state;
+    struct syn_budget_sample samples[WORKERS][SYN_BUDGET_STEPS];
+    struct syn_budget budget = syn_budget_begin();
+    struct world world = world_of(1, 1);
+    for (size_t w = 0; w < WORKERS; w++)
+        for (size_t s = 0; s < SYN_BUDGET_STEPS; s++)
+            samples[w][s] = (struct syn_budget_sample){
+                .compute = (float)(10 * (s + 1) + (w == 1 ? 5 : 0)),
+                .exchange = (float)(8 - s + (w == 2 ? 0 : 1)),
+            };
+    syn_budget_decide(&budget, &world.setup, samples[0]);
+    assert_true(budget.compute_ms == (45 + 55) / 2.0);
+    assert_true(budget.exchange_ms == (5 + 4) / 2.0);
+}
+
+static void a_link_that_has_become_faster_is_tried_without_patience(void **state)
+{
+    (void)state;
+    struct world world = world_of(28, 2000);
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 10);
+    assert_true(budget.patience > 1);
+    world.ms_per_bit /= 1000;
+    live_through(&world, &budget, 1);
+    assert_int_equal(budget.patience, 1);
+    assert_int_equal(budget.hold, 0);
+}
+
 /* The richest form that fits, give or take what noise and margins cost, on links a thousand times
  * slower than others. */
 static void what_fits_is_found_on_any_link(void **state)
@@ -260,6 +292,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_ever_poorer_and_bounded),
+        cmocka_unit_test(a_decision_sees_the_slowest_computing_and_the_quickest_exchange),
+        cmocka_unit_test(a_link_that_has_become_faster_is_tried_without_patience),
         cmocka_unit_test(what_fits_is_found_on_any_link),
         cmocka_unit_test(a_link_that_carries_everything_gets_everything),
         cmocka_unit_test(a_decision_moves_a_little_at_a_time),

@@ -392,6 +392,28 @@ static void traffic_is_what_the_recipes_send(void **state)
     assert_true(traffic.bytes > 1000 * (32 + 11.3) / 8 && traffic.bytes < 1000 * (32 + 11.5) / 8);
 }
 
+/* A million parameters, of which a thousand are sent: 0.6 ns, 10 ns and 0.5 ns each, as simulate.h
+ * has it. */
+static void work_is_estimated_by_parameters_and_entries(void **state)
+{
+    (void)state;
+    struct syn_worker_options options;
+    struct syn_traffic traffic;
+    syn_worker_defaults(&options);
+    assert_ok(syn_traffic_of(&options, 1000000, 0, &traffic));
+    assert_true(traffic.select_ms == 0);
+    assert_near(traffic.merge_ms, 0.5);
+    assert_ok(syn_recipe_apply("gtopk", &options.reducer));
+    options.reducer.density = 0.001;
+    assert_ok(syn_traffic_of(&options, 1000000, 0, &traffic));
+    assert_near(traffic.select_ms, 0.6);
+    assert_near(traffic.merge_ms, 0.01);
+    options.reducer.exchange = "split";
+    options.reducer.keep = 3;
+    assert_ok(syn_traffic_of(&options, 1000000, 0, &traffic));
+    assert_near(traffic.pull_bytes, 3 * traffic.bytes);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -451,6 +473,7 @@ int main(void)
         cmocka_unit_test(same_arguments_give_the_same_bits),
         cmocka_unit_test(every_recipe_can_be_simulated),
         cmocka_unit_test(traffic_is_what_the_recipes_send),
+        cmocka_unit_test(work_is_estimated_by_parameters_and_entries),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

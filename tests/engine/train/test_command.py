@@ -3,6 +3,7 @@
     test_command.py COMMAND       the program to test; further arguments as unittest takes them
 """
 import json
+import math
 import os
 import pty
 import re
@@ -62,6 +63,25 @@ class Train(unittest.TestCase):
         self.assertEqual(settings["lr"], 0.011)
         self.assertEqual(settings["momentum"], 0.5)
         self.assertEqual(settings["lr_schedule"], "one-cycle")
+
+    def test_a_line_tells_of_the_steps_since_the_line_before(self):
+        """The norm's mean over them, the rate of the last one (a cosine that falls to lr_final), and a time that is its parts."""
+        flags = [*SMALL, "--evaluate", "off", "--steps", "6", "--lr", "0.1", "--lr-schedule", "cosine", "--warmup-epochs", "0"]
+        train(*flags, "--log-every", "1", "--out", self.out)
+        each = lines(os.path.join(self.out, "metrics.jsonl"))
+        final = self.read("settings.json")["lr_final"]
+        train(*flags, "--log-every", "3", "--out", self.out, "--overwrite")
+        both = lines(os.path.join(self.out, "metrics.jsonl"))
+        self.assertEqual([len(each), len(both)], [6, 2])
+        for number, line in enumerate(both):
+            steps = each[3 * number:3 * number + 3]
+            self.assertAlmostEqual(line["gradient_norm"], sum(step["gradient_norm"] for step in steps) / 3, 5)
+            self.assertAlmostEqual(line["loss"], sum(step["loss"] for step in steps) / 3, 5)
+            share = final + (1 - final) * (1 + math.cos(math.pi * (3 * number + 2) / 6)) / 2
+            self.assertAlmostEqual(line["lr"], 0.1 * share, 6)
+        for line in each:
+            parts = line["data_wait_ms"] + line["compute_ms"] + line["update_ms"]
+            self.assertAlmostEqual(line["step_ms"], parts, delta=1e-4 * parts)
 
     def test_help_has_a_dozen_flags_with_the_defaults_of_the_model(self):
         for words in (["--help"], ["-h"]):

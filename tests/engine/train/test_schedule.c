@@ -222,7 +222,7 @@ static void four_fifths_of_a_run_have_the_density_that_was_asked_for(void **stat
     (void)state;
     static const char *const models[] = {"mlp", "resnet20"};
     for (size_t i = 0; i < 2; i++)
-        for (uint64_t steps = 5; steps < 2000; steps *= 3) {
+        for (uint64_t steps = 7; steps < 2000; steps *= 3) {
             struct syn_train_options options = fitted(models[i], "gtopk", steps);
             uint64_t own = 0;
             for (uint64_t step = 0; step < steps; step++)
@@ -329,6 +329,18 @@ static void a_finished_one_cycle_that_is_made_longer_begins_a_new_one(void **sta
     check_lr(&options, 199, 200, 0);
 }
 
+/* Twice as long, a cosine that had fallen to 0.10 of its rate would be at 0.65 again, and one at 0.90
+ * at 0.98. */
+static void a_schedule_that_would_rise_by_more_than_half_begins_again(void **state)
+{
+    (void)state;
+    char text[SYN_TEXT_BYTES];
+    changed("cosine", 80, 200, text);
+    assert_non_null(strstr(text, "begins again"));
+    changed("cosine", 20, 200, text);
+    assert_non_null(strstr(text, "goes on with"));
+}
+
 static void a_run_that_is_made_longer_never_jumps_up_without_a_word(void **state)
 {
     (void)state;
@@ -381,6 +393,7 @@ int main(void)
         cmocka_unit_test(warm_ups_that_were_set_stay),
         cmocka_unit_test(what_never_begins_is_told),
         cmocka_unit_test(a_finished_one_cycle_that_is_made_longer_begins_a_new_one),
+        cmocka_unit_test(a_schedule_that_would_rise_by_more_than_half_begins_again),
         cmocka_unit_test(a_run_that_is_made_longer_never_jumps_up_without_a_word),
         cmocka_unit_test(the_same_length_with_other_workers_changes_nothing),
         cmocka_unit_test(every_schedule_has_a_name_and_a_line),

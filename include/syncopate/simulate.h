@@ -43,6 +43,7 @@ enum syn_timing {
 /* What a method sends, and when it waits. */
 struct syn_traffic {
     const char *pattern; /* an exchange, or "servers" */
+    bool is_reduced;     /* workers add up dense arrays for one another, as in a ring */
     enum syn_timing timing;
     uint64_t every;      /* an exchange in every so many steps; 0 or 1: in each */
     uint64_t pull_every; /* ring and servers: the result is told in every so many steps; 1: all */

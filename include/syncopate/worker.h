@@ -109,6 +109,7 @@ struct syn_cost syn_worker_total_cost(const struct syn_worker *worker);
 struct syn_form {
     const char *values;
     double density;
+    bool is_everything; /* all entries, exactly */
     bool is_measured;   /* there is a link, whose times decide; else everything is sent */
     double compute_ms;  /* of the slowest worker, at the last decision; 0: there was none yet */
     double exchange_ms; /* the shortest of all workers */
@@ -133,10 +134,10 @@ enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, s
 
 /* The same in two halves, for loops that must not wait for an exchange under way: what is sent now
  * travels after it, and has arrived for sure after the next step. Collective, one at a time.
- *   all  [workers][count], the library's until syn_worker_hear() */
-enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, size_t count,
-                                void *all);
-enum syn_status syn_worker_hear(struct syn_worker *worker);
+ *   all  [workers][count], the library's until syn_worker_gather_end() */
+enum syn_status syn_worker_gather_begin(struct syn_worker *worker, const void *mine, size_t count,
+                                        void *all);
+enum syn_status syn_worker_gather_end(struct syn_worker *worker);
 
 /* What options ask for, as their parts say of themselves; a part that there is not has no trait. */
 struct syn_traits {

@@ -68,6 +68,7 @@ static void describe_adaptive(const struct syn_reducer_options *reducer, double 
         describe_array(reducer, params, traffic);
         return;
     }
+    traffic->is_reduced = false;
     describe_list(reducer, params, traffic);
     traffic->merge_ms += traffic->select_ms;
     traffic->select_ms = 0;
@@ -95,13 +96,9 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
                  : syn_schedule_find(resolved.schedule)->is_delayed && !resolved.blocking_pull;
     if (params == 0)
         return syn_fail(SYN_INVALID, "the model has 0 parameters; expected at least 1");
-    if (is_async && servers == 0)
-        return syn_fail(SYN_INVALID, "schedule async needs parameter servers; got 0");
-    if (servers > 0 && syn_exchange_find(reducer->exchange)->merges_on_the_way)
-        return syn_fail(SYN_INVALID, "exchange %s merges lists between workers, not on servers",
-                        reducer->exchange);
     struct syn_traffic made = {
         .pattern = servers ? SYN_PATTERN_SERVERS : reducer->exchange,
+        .is_reduced = servers == 0 && syn_exchange_find(reducer->exchange)->is_dense,
         .timing = is_async     ? SYN_TIMING_ASYNC
                   : is_delayed ? SYN_TIMING_DELAYED
                                : SYN_TIMING_SYNC,

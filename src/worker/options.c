@@ -1,4 +1,4 @@
-/* The worker's settings: what follows from others, and which go together. */
+/* The worker's settings: what follows from others, and the traits that go together or do not. */
 #include "worker/options.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "optim/local.h"
 #include "optim/optim.h"
 #include "reducer/options.h"
+#include "reducer/refusals.h"
 #include "residual/residual.h"
 #include "schedule/schedule.h"
 #include "select/select.h"
@@ -49,42 +50,14 @@ void syn_worker_defaults(struct syn_worker_options *options)
     syn_settings_defaults(&syn_optimizer_settings, &options->optimizer);
 }
 
-/* An optimizer with momentum of its own is the only place for it. What workers do while a delayed
- * result is under way guesses at momentum SGD, and would be of no use beside it. */
-static enum syn_status check_adapting(const struct syn_worker_options *options)
-{
-    const char *name = options->optimizer.optimizer;
-    if (!syn_optimizer_adapts(&options->optimizer))
-        return SYN_OK;
-    if (options->optimizer.nesterov)
-        return syn_fail(SYN_INVALID, "nesterov is for optimizer sgd, not %s", name);
-    if (syn_residual_is_moving(options->momentum_form))
-        return syn_fail(SYN_INVALID,
-                        "optimizer %s has momentum of its own; momentum-form %s is for sgd, use "
-                        "momentum-form global",
-                        name, options->momentum_form);
-    if (syn_schedule_find(options->schedule)->is_delayed)
-        return syn_fail(SYN_INVALID,
-                        "schedule %s moves on by local updates that are made for optimizer sgd, "
-                        "not %s; use schedule sync or local",
-                        options->schedule, name);
-    return SYN_OK;
-}
-
 /* Momentum is in one place only. */
-static enum syn_status place_momentum(struct syn_worker_options *options)
+static void place_momentum(struct syn_worker_options *options)
 {
     struct syn_reducer_options *reducer = &options->reducer;
     bool is_global = has_form(options, MOMENTUM_GLOBAL);
     bool is_corrected = syn_residual_is_moving(options->momentum_form);
-    SYN_TRY(check_adapting(options));
     if (syn_optimizer_adapts(&options->optimizer))
         options->optimizer.momentum = 0;
-    if (options->optimizer.nesterov && options->optimizer.momentum == 0)
-        return syn_fail(SYN_INVALID, "nesterov needs a momentum above 0");
-    if (options->optimizer.nesterov && !is_global)
-        return syn_fail(SYN_INVALID, "nesterov needs momentum-form global, not %s",
-                        options->momentum_form);
     if (is_corrected)
         reducer->residual = options->momentum_form;
     else if (syn_residual_is_moving(reducer->residual))
@@ -92,7 +65,6 @@ static enum syn_status place_momentum(struct syn_worker_options *options)
     reducer->residual_momentum = is_corrected ? options->optimizer.momentum : 0;
     if (!is_global)
         options->optimizer.momentum = 0;
-    return SYN_OK;
 }
 
 /* A density that is left open needs an exchange that follows it. */
@@ -111,20 +83,6 @@ static void prepare_auto(struct syn_reducer_options *reducer)
         reducer->residual = "feedback";
 }
 
-/* Replicas alone know what to do with sums of which some parts come later. */
-static enum syn_status check_adaptive_store(const struct syn_worker_options *options)
-{
-    const struct syn_reducer_options *reducer = &options->reducer;
-    bool is_kept = !syn_store_find(options->store)->owners;
-    if (!syn_exchange_find(reducer->exchange)->follows_density || is_kept)
-        return SYN_OK;
-    return syn_fail(SYN_INVALID,
-                    "%s is for workers that have all weights, without servers; store is %s, "
-                    "expected replicas",
-                    reducer->density == SYN_AUTO ? "density auto" : "exchange adaptive",
-                    options->store);
-}
-
 /* The store that fits, the last of the table first.
  *   has_servers  whether the group has some */
 static const char *fitting_store(const struct syn_worker_options *options, bool has_servers)
@@ -138,51 +96,42 @@ static const char *fitting_store(const struct syn_worker_options *options, bool 
     return fitting;
 }
 
-/* What only servers can do. */
-static enum syn_status check_without_servers(const struct syn_worker_options *options)
-{
-    if (syn_schedule_find(options->schedule)->is_async)
-        return syn_fail(SYN_INVALID,
-                        "schedule %s needs parameter servers, which apply each gradient by itself",
-                        options->schedule);
-    if (!syn_value_find(options->pull_values)->is_exact)
-        return syn_fail(SYN_INVALID, "pull-values %s is for the weights of parameter servers",
-                        options->pull_values);
-    return SYN_OK;
-}
-
-static enum syn_status check_async(const struct syn_worker_options *options)
-{
-    if (syn_schedule_find(options->schedule)->is_async)
-        return SYN_OK;
-    if (options->compensation > 0)
-        return syn_fail(SYN_INVALID, "compensation %g is for schedule async, not %s",
-                        options->compensation, options->schedule);
-    if (options->lag > 0)
-        return syn_fail(SYN_INVALID, "lag %llu is for schedule async, not %s",
-                        (unsigned long long)options->lag, options->schedule);
-    return SYN_OK;
-}
-
-static enum syn_status choose_store(struct syn_worker_options *options, size_t servers)
+static void choose_store(struct syn_worker_options *options, size_t servers)
 {
     bool is_known = servers != SYN_SERVERS_UNKNOWN;
     bool is_async = syn_schedule_find(options->schedule)->is_async;
     if (!syn_store_find(options->store)) /* auto */
         options->store = fitting_store(options, is_known ? servers > 0 : is_async);
-    const struct syn_store_type *store = syn_store_find(options->store);
-    bool has_servers = store->has_servers;
-    if (servers == 0 && has_servers)
-        return syn_fail(SYN_INVALID, "store %s needs a group with servers; it has none",
-                        options->store);
-    if (is_known && servers > 0 && !has_servers)
-        return syn_fail(SYN_INVALID, "store %s leaves the group's %zu servers without work",
-                        options->store, servers);
-    SYN_TRY(check_adaptive_store(options));
-    if (!has_servers)
-        SYN_TRY(check_without_servers(options));
-    SYN_TRY(check_async(options));
-    return store->check ? store->check(options) : SYN_OK;
+}
+
+/* What was asked for, before momentum has found its place. */
+static uint64_t asked_traits(const struct syn_worker_options *options)
+{
+    const struct syn_optimizer_options *optimizer = &options->optimizer;
+    return SYN_TRAIT_IF(WORKER, true) | SYN_TRAIT_IF(NESTEROV, optimizer->nesterov) |
+           SYN_TRAIT_IF(MOMENTUM, optimizer->momentum > 0) |
+           SYN_TRAIT_IF(ADAPTS, syn_optimizer_adapts(optimizer)) |
+           SYN_TRAIT_IF(MOMENTUM_MOVES, syn_residual_is_moving(options->momentum_form)) |
+           SYN_TRAIT_IF(DELAYED, syn_schedule_find(options->schedule)->is_delayed) |
+           SYN_TRAIT_IF(MOMENTUM_GLOBAL, has_form(options, MOMENTUM_GLOBAL));
+}
+
+static uint64_t store_traits(const struct syn_store_type *store, size_t servers)
+{
+    bool is_known = servers != SYN_SERVERS_UNKNOWN;
+    return SYN_TRAIT_IF(STORE, true) | SYN_TRAIT_IF(OWNERS, store->owners) |
+           SYN_TRAIT_IF(NEEDS_HALVES, store->halves_exchange) |
+           SYN_TRAIT_IF(ON_SERVERS, store->has_servers) |
+           SYN_TRAIT_IF(SERVERS, is_known && servers > 0) | SYN_TRAIT_IF(NO_SERVERS, servers == 0);
+}
+
+static uint64_t worker_traits(const struct syn_worker_options *options)
+{
+    return SYN_TRAIT_IF(ASYNC, syn_schedule_find(options->schedule)->is_async) |
+           SYN_TRAIT_IF(COMPENSATES, options->compensation > 0) |
+           SYN_TRAIT_IF(LAGS, options->lag > 0) |
+           SYN_TRAIT_IF(PULLS_ROUNDED, !syn_value_find(options->pull_values)->is_exact) |
+           SYN_TRAIT_IF(SENDS_UPDATES, options->send_updates);
 }
 
 enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t servers,
@@ -195,15 +144,21 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
         !has_form(options, MOMENTUM_NONE) && !syn_optimizer_adapts(&options->optimizer);
     *momentum = has_momentum ? options->optimizer.momentum : 0;
     SYN_TRY(syn_inner_check(options));
-    SYN_TRY(place_momentum(options));
+    const struct syn_chosen chosen[] = {{&syn_worker_settings, options},
+                                        {&syn_reducer_settings, &options->reducer},
+                                        {&syn_optimizer_settings, &options->optimizer}};
+    uint64_t asked = asked_traits(options);
+    SYN_TRY(syn_refuse(asked, chosen, sizeof chosen / sizeof chosen[0]));
+    place_momentum(options);
     prepare_auto(&options->reducer);
     SYN_TRY(syn_reducer_check(&options->reducer));
     SYN_TRY(syn_reducer_resolve(&options->reducer));
-    if (options->send_updates && !syn_residual_find(options->reducer.residual)->has_unsent)
-        return syn_fail(SYN_INVALID, "send-updates needs a residual to keep the updates in");
     if (syn_schedule_find(options->schedule)->is_async)
         options->compare_every = 0;
-    return choose_store(options, servers);
+    choose_store(options, servers);
+    uint64_t traits = asked | syn_reducer_traits(&options->reducer) | worker_traits(options) |
+                      store_traits(syn_store_find(options->store), servers);
+    return syn_refuse(traits, chosen, sizeof chosen / sizeof chosen[0]);
 }
 
 struct syn_traits syn_worker_traits(const struct syn_worker_options *options)

@@ -11,27 +11,6 @@
 #include "server/client.h"
 #include "worker/store.h"
 
-static enum syn_status check(const struct syn_worker_options *options)
-{
-    const struct syn_reducer_options *reducer = &options->reducer;
-    if (syn_exchange_find(reducer->exchange)->merges_on_the_way)
-        return syn_fail(SYN_INVALID,
-                        "exchange %s merges lists between workers, but store servers adds them on "
-                        "the servers; use exchange allgather",
-                        reducer->exchange);
-    if (syn_value_find(reducer->values)->has_blocks)
-        return syn_fail(
-            SYN_INVALID,
-            "values %s share scales in blocks, which servers would cut; use values f32, "
-            "f16 or sign",
-            reducer->values);
-    if (syn_schedule_find(options->schedule)->is_async && reducer->bucket_bytes > 0)
-        return syn_fail(SYN_INVALID,
-                        "schedule %s applies whole gradients; bucket-bytes must be 0, not %llu",
-                        options->schedule, (unsigned long long)reducer->bucket_bytes);
-    return SYN_OK;
-}
-
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
 {
     struct syn_client *client;
@@ -152,7 +131,6 @@ const struct syn_store_type syn_store_servers = {
     .part = {"servers", "parameter servers keep a shard of the weights each and apply every push"},
     .has_servers = true,
     .owners = &syn_client_exchange,
-    .check = check,
     .open = open_state,
     .attach = attach,
     .pulled = pulled,

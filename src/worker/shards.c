@@ -51,16 +51,6 @@ static bool suits(const struct syn_worker_options *options)
            !syn_exchange_find(options->reducer.exchange)->follows_density;
 }
 
-static enum syn_status check(const struct syn_worker_options *options)
-{
-    if (!syn_exchange_find(options->reducer.exchange)->reduce)
-        return syn_fail(SYN_INVALID,
-                        "exchange %s leaves no sums with their owners, who update the weights in "
-                        "store shards; use select all and exchange ring, not select %s",
-                        options->reducer.exchange, options->reducer.select);
-    return SYN_OK;
-}
-
 static void close_state(void *state)
 {
     struct shards *shards = state;
@@ -347,7 +337,7 @@ const struct syn_store_type syn_store_shards = {
     .part = {"shards", "peer to peer: every worker keeps and updates one shard of the weights"},
     .suits = suits,
     .owners = &owners,
-    .check = check,
+    .halves_exchange = true,
     .open = open_state,
     .attach = attach,
     .pulled = pulled,

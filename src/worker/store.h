@@ -32,9 +32,7 @@ struct syn_store_type {
     /* (optional) How contributions come to owners who keep the sums; the store is its state.
      * Without it every worker owns everything, by the options' exchange. */
     const struct syn_exchange_type *owners;
-
-    /* (optional) Why these options cannot be had, as a failure. */
-    enum syn_status (*check)(const struct syn_worker_options *options);
+    bool halves_exchange; /* by the first half of the options' exchange, which must have one */
 
     enum syn_status (*open)(const struct syn_store_setup *setup, void **state);
 

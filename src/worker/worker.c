@@ -327,7 +327,9 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
 
 struct syn_form syn_worker_form(const struct syn_worker *worker)
 {
-    return worker->form;
+    struct syn_form form = worker->form;
+    form.is_everything = form.values && form.density == 1 && syn_value_find(form.values)->is_exact;
+    return form;
 }
 
 enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradient,

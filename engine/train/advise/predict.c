@@ -46,10 +46,9 @@ static double background_ms(const struct syn_advice *advice, const struct syn_tr
 {
     double workers = (double)advice->workers;
     double pulls = 1 + 1 / (double)traffic->pull_every;
-    bool is_ring = strcmp(traffic->pattern, "ring") == 0;
     double share = traffic->bytes / (4 * (double)advice->params); /* of what was measured */
     double message_ms = share * advice->links.together_cpu_ms;
-    return is_ring ? (workers - 1) * pulls * message_ms * crowding(advice) : 0;
+    return traffic->is_reduced ? (workers - 1) * pulls * message_ms * crowding(advice) : 0;
 }
 
 /* What a worker does in a step besides waiting for messages. */

@@ -116,7 +116,7 @@ void syn_forms_announce(const struct syn_replica *replica)
                        options->density_replay);
     else if (options->workers == 1)
         syn_report_log(SYN_LOG_INFO, "density auto: one worker sends nothing");
-    else if (strcmp(syn_group_transport(replica->group), "threads") == 0)
+    else if (syn_group_is_one_process(replica->group))
         syn_report_log(SYN_LOG_INFO,
                        "density auto: workers are threads of one process, which have no link to "
                        "measure; everything is sent, in f32");
@@ -144,8 +144,7 @@ void syn_forms_note(struct syn_forms *forms, struct syn_metrics *metrics)
     forms->last = (struct syn_form_change){.step = replica->at.step, .density = form.density};
     snprintf(forms->last.values, sizeof forms->last.values, "%s", form.values);
     syn_metrics_log_form(metrics, &form);
-    bool is_everything = form.density == 1 && strcmp(form.values, "f32") == 0;
-    if (is_everything && form.is_measured && !forms->is_dense_told && replica->rank == 0) {
+    if (form.is_everything && form.is_measured && !forms->is_dense_told && replica->rank == 0) {
         forms->is_dense_told = true;
         syn_report_log(SYN_LOG_INFO,
                        "density auto: from step %llu on everything is sent, in f32: the link "

@@ -4,6 +4,7 @@
 #include "codec/codec.h"
 #include "exchange/exchange.h"
 #include "optim/local.h"
+#include "optim/optim.h"
 #include "recipe/recipe.h"
 #include "residual/residual.h"
 #include "schedule/schedule.h"
@@ -38,6 +39,7 @@ static const struct {
     {"schedule", "when a worker waits for the others", schedule_part},
     {"store", "where the global weights live", store_part},
     {"local", "how a worker moves on while it waits", local_part},
+    {"optimizer", "how a merged gradient changes the weights", syn_optimizer_part},
     {"residual", "what is kept of a gradient that was not sent", residual_part},
     {"select", "which entries of the gradient are sent", select_part},
     {"values", "how values travel", value_part},

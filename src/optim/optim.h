@@ -77,6 +77,9 @@ uint64_t syn_optimizer_count(const struct syn_optimizer *optimizer);
 /* Take on a count that was saved; SYN_FORMAT if it is none. */
 enum syn_status syn_optimizer_recount(struct syn_optimizer *optimizer, float count);
 
+/* Row number i of the table, or NULL. */
+const struct syn_part *syn_optimizer_part(size_t i);
+
 /* How many floats such an optimizer remembers of each weight. */
 size_t syn_optimizer_memories(const struct syn_optimizer_options *options);
 

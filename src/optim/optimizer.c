@@ -62,6 +62,11 @@ const char *syn_optimizer_name(size_t i)
     return i < KINDS ? kinds[i]->part.name : NULL;
 }
 
+const struct syn_part *syn_optimizer_part(size_t i)
+{
+    return i < KINDS ? &kinds[i]->part : NULL;
+}
+
 const char *syn_optimizer_help(size_t i)
 {
     return i < KINDS ? kinds[i]->part.help : NULL;

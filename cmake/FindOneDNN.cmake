@@ -1,10 +1,10 @@
 # oneDNN by its headers and library, of whatever version: OneDNN_FOUND, OneDNN_VERSION and the target OneDNN::OneDNN.
 # Not find_package(dnnl): a oneDNN that was built with OpenCL, as Debian's, has it ask for the headers of OpenCL as
 # well, which nobody needs to call it.
+include(SyncopateFind)
 find_library(OneDNN_LIBRARY dnnl)
 # Version 1 has its headers one folder further up.
 find_path(OneDNN_INCLUDE_DIR NAMES oneapi/dnnl/dnnl_version.h dnnl_version.h)
-mark_as_advanced(OneDNN_LIBRARY OneDNN_INCLUDE_DIR)
 
 set(OneDNN_VERSION)
 foreach(header oneapi/dnnl/dnnl_version.h dnnl_version.h)
@@ -19,11 +19,4 @@ foreach(header oneapi/dnnl/dnnl_version.h dnnl_version.h)
     endif()
 endforeach()
 
-include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(OneDNN REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR
-    VERSION_VAR OneDNN_VERSION)
-if(OneDNN_FOUND AND NOT TARGET OneDNN::OneDNN)
-    add_library(OneDNN::OneDNN UNKNOWN IMPORTED)
-    set_target_properties(OneDNN::OneDNN PROPERTIES IMPORTED_LOCATION ${OneDNN_LIBRARY}
-        INTERFACE_INCLUDE_DIRECTORIES ${OneDNN_INCLUDE_DIR})
-endif()
+syncopate_find_result(OneDNN VERSION_VAR OneDNN_VERSION)

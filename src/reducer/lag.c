@@ -5,28 +5,13 @@
 
 #include "reducer/inside.h"
 
-/* The first place in the list whose index is not below `entry`. */
-static size_t place_of(const struct syn_list *list, size_t entry)
-{
-    size_t low = 0;
-    size_t high = list->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list->index[middle] < entry)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void syn_lag_settle(const struct syn_residual_type *type, const struct syn_residual *residual,
                     const struct syn_list *sent, size_t first, size_t count)
 {
     struct syn_residual part = syn_residual_from(residual, first);
     syn_kernels()->add(part.unsent, part.unsent, part.velocity, count);
-    size_t begin = place_of(sent, first);
-    size_t end = place_of(sent, first + count);
+    size_t begin = syn_list_find(sent, first);
+    size_t end = syn_list_find(sent, first + count);
     struct syn_list here = {sent->index + begin, sent->value + begin, end - begin, end - begin};
     type->keep(residual, &here);
 }

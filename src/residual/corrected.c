@@ -12,24 +12,10 @@
  * never left. */
 #include "residual/residual.h"
 
-static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
-                const struct syn_residual *after, const float *gradient, float momentum,
-                float scale, size_t count, bool past_caches, struct syn_scan *scan)
-{
-    kernels->accumulate_velocity(after->unsent, after->velocity, before->unsent, before->velocity,
-                                 gradient, momentum, scale, count, past_caches, scan);
-}
-
-static void keep(const struct syn_residual *residual, const struct syn_list *sent)
-{
-    for (size_t i = 0; i < sent->count; i++)
-        residual->unsent[sent->index[i]] -= sent->value[i];
-}
-
 const struct syn_residual_type syn_residual_corrected = {
     .part = {"corrected", "keep what was not sent, with momentum applied before selection"},
     .has_unsent = true,
     .has_velocity = true,
-    .add = add,
-    .keep = keep,
+    .add = syn_residual_add_velocity,
+    .keep = syn_residual_leave,
 };

@@ -11,15 +11,9 @@ static void add(const struct syn_kernels *kernels, const struct syn_residual *be
     kernels->accumulate(after->unsent, before->unsent, gradient, scale, count, past_caches, scan);
 }
 
-static void keep(const struct syn_residual *residual, const struct syn_list *sent)
-{
-    for (size_t i = 0; i < sent->count; i++)
-        residual->unsent[sent->index[i]] -= sent->value[i];
-}
-
 const struct syn_residual_type syn_residual_feedback = {
     .part = {"feedback", "keep what was not sent and add it to the next gradient"},
     .has_unsent = true,
     .add = add,
-    .keep = keep,
+    .keep = syn_residual_leave,
 };

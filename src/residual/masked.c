@@ -8,20 +8,11 @@
  * (docs/results.md); hence it is kept for study, and `corrected` is the default. */
 #include "residual/residual.h"
 
-static void add(const struct syn_kernels *kernels, const struct syn_residual *before,
-                const struct syn_residual *after, const float *gradient, float momentum,
-                float scale, size_t count, bool past_caches, struct syn_scan *scan)
-{
-    kernels->accumulate_velocity(after->unsent, after->velocity, before->unsent, before->velocity,
-                                 gradient, momentum, scale, count, past_caches, scan);
-}
-
 static void keep(const struct syn_residual *residual, const struct syn_list *sent)
 {
-    for (size_t i = 0; i < sent->count; i++) {
-        residual->unsent[sent->index[i]] -= sent->value[i];
+    syn_residual_leave(residual, sent);
+    for (size_t i = 0; i < sent->count; i++)
         residual->velocity[sent->index[i]] = 0;
-    }
 }
 
 const struct syn_residual_type syn_residual_masked = {
@@ -29,6 +20,6 @@ const struct syn_residual_type syn_residual_masked = {
     .has_unsent = true,
     .has_velocity = true,
     .forgets_sent = true,
-    .add = add,
+    .add = syn_residual_add_velocity,
     .keep = keep,
 };

@@ -39,3 +39,18 @@ void syn_residual_take_back(const struct syn_residual *residual, const struct sy
     for (size_t i = 0; i < dropped->count; i++)
         residual->unsent[dropped->index[i]] += dropped->value[i];
 }
+
+void syn_residual_add_velocity(const struct syn_kernels *kernels, const struct syn_residual *before,
+                               const struct syn_residual *after, const float *gradient,
+                               float momentum, float scale, size_t count, bool past_caches,
+                               struct syn_scan *scan)
+{
+    kernels->accumulate_velocity(after->unsent, after->velocity, before->unsent, before->velocity,
+                                 gradient, momentum, scale, count, past_caches, scan);
+}
+
+void syn_residual_leave(const struct syn_residual *residual, const struct syn_list *sent)
+{
+    for (size_t i = 0; i < sent->count; i++)
+        residual->unsent[sent->index[i]] -= sent->value[i];
+}

@@ -49,6 +49,15 @@ bool syn_residual_is_moving(const char *choice);
 /* The residual's part that begins at entry first. */
 struct syn_residual syn_residual_from(const struct syn_residual *residual, size_t first);
 
+/* add() of residuals with a velocity: u = momentum * u + scale * gradient, and unsent += u. */
+void syn_residual_add_velocity(const struct syn_kernels *kernels, const struct syn_residual *before,
+                               const struct syn_residual *after, const float *gradient,
+                               float momentum, float scale, size_t count, bool past_caches,
+                               struct syn_scan *scan);
+
+/* Entries that were sent leave what is unsent: keep() of residuals that do no more. */
+void syn_residual_leave(const struct syn_residual *residual, const struct syn_list *sent);
+
 /* Add entries that came back. */
 void syn_residual_take_back(const struct syn_residual *residual, const struct syn_list *dropped);
 

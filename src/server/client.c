@@ -142,21 +142,6 @@ static size_t write_dense(const struct syn_client *client, const struct syn_cont
     return part.count * sizeof *half;
 }
 
-/* The number of the list's first entry that is not below index. */
-static size_t find(const struct syn_list *list, size_t index)
-{
-    size_t low = 0;
-    size_t high = list->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list->index[middle] < index)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Write the part of the list as a packet of its own. Its values have been rounded, and being
  * rounded again does not change them. Returns the bytes. */
 static size_t write_list(struct syn_client *client, const struct syn_contribution *in,
@@ -164,8 +149,8 @@ static size_t write_list(struct syn_client *client, const struct syn_contributio
 {
     struct syn_list *list = &client->part;
     struct syn_packet_about about = in->about;
-    size_t from = find(&in->list, part.first);
-    size_t to = find(&in->list, part.first + part.count);
+    size_t from = syn_list_find(&in->list, part.first);
+    size_t to = syn_list_find(&in->list, part.first + part.count);
     list->count = to - from;
     for (size_t i = from; i < to; i++)
         list->index[i - from] = in->list.index[i] - (uint32_t)part.first;

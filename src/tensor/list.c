@@ -122,3 +122,17 @@ uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_li
         dropped->count = lost;
     return cut.cutoff;
 }
+
+size_t syn_list_find(const struct syn_list *list, size_t index)
+{
+    size_t low = 0;
+    size_t high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->index[middle] < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -211,7 +211,7 @@ def main():
     with method.evaluating():
         judged = evaluate(model, held_out, flags)
     if metrics:
-        metrics.judged(judged)
+        metrics.evaluated(judged)
         metrics.finish()
     summary = {"algo": flags.algo, "workers": workers, "parameters": method.parameters, "steps": flags.steps,
                "seconds": seconds, "ms_per_step": 1e3 * seconds / flags.steps, "valid_loss": judged,

@@ -129,7 +129,7 @@ def train(model, batches, steps_per_epoch, evaluate, flags, *, name, data, loss_
     if not math.isnan(test_accuracy):
         summary["test_accuracy"] = test_accuracy
     if metrics:
-        metrics.judged(test_loss, test_accuracy)
+        metrics.evaluated(test_loss, test_accuracy)
         metrics.finish()
     if method.source:
         summary["bytes_out_per_step"] = method.source.stats()["mean_bytes_out"]

@@ -1,4 +1,4 @@
-/* What parts cost on this machine, each beside the limit that it is judged by, in one run. */
+/* What parts cost on this machine, each with the limit it is measured against, in one run. */
 #ifndef SYNCOPATE_MEASURE_H
 #define SYNCOPATE_MEASURE_H
 

@@ -124,31 +124,31 @@ static enum syn_status swap_all(struct allgather *all, const struct syn_contribu
 }
 
 /* One worker's packet. */
-struct parcel {
+struct received {
     size_t peer;
     const uint8_t *bytes; /* what is here of it: all, or only its head */
     size_t here;
     struct syn_packet_claim claim;
 };
 
-static struct parcel parcel_of(const struct allgather *all, const struct syn_contribution *in,
-                               size_t peer)
+static struct received packet_of(const struct allgather *all, const struct syn_contribution *in,
+                                 size_t peer)
 {
     bool is_own = peer == all->group->rank;
-    struct parcel parcel = {
+    struct received packet = {
         .peer = peer,
         .bytes = is_own ? in->packet : all->packets + peer * all->short_room,
         .here = is_own ? in->packet_bytes : syn_post_came(&all->post, peer),
     };
-    parcel.claim = syn_packet_claims(parcel.bytes, parcel.here);
-    return parcel;
+    packet.claim = syn_packet_claims(packet.bytes, packet.here);
+    return packet;
 }
 
-static bool is_long(const struct allgather *all, const struct parcel *parcel)
+static bool is_long(const struct allgather *all, const struct received *packet)
 {
-    bool is_own = parcel->peer == all->group->rank;
-    return is_own ? parcel->here > all->short_room
-                  : parcel->here == SYN_PACKET_HEAD && parcel->claim.bytes > SYN_PACKET_HEAD;
+    bool is_own = packet->peer == all->group->rank;
+    return is_own ? packet->here > all->short_room
+                  : packet->here == SYN_PACKET_HEAD && packet->claim.bytes > SYN_PACKET_HEAD;
 }
 
 /* The next piece from the left, and the one before it to the right; either may be empty. */
@@ -179,17 +179,17 @@ static size_t piece_of(size_t left)
 }
 
 /* A long packet travels from its worker to the one on that worker's left. */
-static enum syn_status pass_on(struct allgather *all, struct parcel *parcel)
+static enum syn_status pass_on(struct allgather *all, struct received *packet)
 {
     struct syn_group *group = all->group;
-    bool is_own = parcel->peer == group->rank;
-    bool ends_here = parcel->peer == (group->rank + 1) % group->workers;
-    size_t total = parcel->claim.bytes;
+    bool is_own = packet->peer == group->rank;
+    bool ends_here = packet->peer == (group->rank + 1) % group->workers;
+    size_t total = packet->claim.bytes;
     if (total <= all->short_room || total > all->long_room)
         return syn_fail(SYN_FORMAT,
                         "packet from worker %zu: its head announces %zu bytes; expected %zu to %zu",
-                        parcel->peer, total, all->short_room + 1, all->long_room);
-    const uint8_t *bytes = is_own ? parcel->bytes : all->passing;
+                        packet->peer, total, all->short_room + 1, all->long_room);
+    const uint8_t *bytes = is_own ? packet->bytes : all->passing;
     size_t came = is_own ? total : 0;
     size_t went = ends_here ? total : 0;
     while (came < total || went < total) {
@@ -199,8 +199,8 @@ static enum syn_status pass_on(struct allgather *all, struct parcel *parcel)
         came += coming;
         went += going;
     }
-    parcel->bytes = bytes;
-    parcel->here = total;
+    packet->bytes = bytes;
+    packet->here = total;
     return SYN_OK;
 }
 
@@ -209,7 +209,7 @@ static size_t count_entries(const struct allgather *all, const struct syn_contri
 {
     size_t entries = 0;
     for (size_t peer = 0; peer < all->group->workers; peer++) {
-        size_t own = parcel_of(all, in, peer).claim.entries;
+        size_t own = packet_of(all, in, peer).claim.entries;
         entries += own < in->about.limit ? own : in->about.limit;
     }
     return entries;
@@ -221,13 +221,13 @@ static enum syn_status fetch(struct allgather *all, const struct syn_contributio
 {
     struct syn_packet_content content;
     struct syn_list *list = &all->lists[peer];
-    struct parcel parcel = parcel_of(all, in, peer);
-    if (is_long(all, &parcel))
-        SYN_TRY(pass_on(all, &parcel));
+    struct received packet = packet_of(all, in, peer);
+    if (is_long(all, &packet))
+        SYN_TRY(pass_on(all, &packet));
     *list = (struct syn_list){.index = all->room.index + used,
                               .value = all->room.value + used,
                               .capacity = all->room.capacity - used};
-    SYN_TRY(syn_packet_decode(&in->about, parcel.bytes, parcel.here, peer, list, &content));
+    SYN_TRY(syn_packet_decode(&in->about, packet.bytes, packet.here, peer, list, &content));
     if (content.is_nonfinite)
         syn_outcome_mark_nonfinite(out, content.nonfinite_entry);
     return SYN_OK;

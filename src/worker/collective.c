@@ -55,23 +55,23 @@ enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, s
     return run(worker, &own.work);
 }
 
-enum syn_status syn_worker_tell(struct syn_worker *worker, const void *mine, size_t count,
-                                void *all)
+enum syn_status syn_worker_gather_begin(struct syn_worker *worker, const void *mine, size_t count,
+                                        void *all)
 {
-    if (worker->is_telling)
+    if (worker->is_gathering)
         return syn_fail(SYN_INVALID, "the last gathering has not been received yet");
-    worker->told = syn_worker_gathering(worker, mine, count, all);
-    worker->is_telling = true;
-    syn_comm_post(syn_reducer_comm(worker->reducer), &worker->told.work);
+    worker->gathering = syn_worker_gathering(worker, mine, count, all);
+    worker->is_gathering = true;
+    syn_comm_post(syn_reducer_comm(worker->reducer), &worker->gathering.work);
     return SYN_OK;
 }
 
-enum syn_status syn_worker_hear(struct syn_worker *worker)
+enum syn_status syn_worker_gather_end(struct syn_worker *worker)
 {
-    if (!worker->is_telling)
+    if (!worker->is_gathering)
         return syn_fail(SYN_INVALID, "no gathering is under way");
-    worker->is_telling = false;
-    return syn_comm_wait(syn_reducer_comm(worker->reducer), &worker->told.work);
+    worker->is_gathering = false;
+    return syn_comm_wait(syn_reducer_comm(worker->reducer), &worker->gathering.work);
 }
 
 struct surrender {

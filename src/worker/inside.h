@@ -36,8 +36,8 @@ struct syn_worker {
     bool is_pull_open;
     uint64_t steps;
     uint64_t compared; /* the step of the last comparison */
-    struct syn_gathering told;
-    bool is_telling;             /* it has not been heard yet */
+    struct syn_gathering gathering;
+    bool is_gathering;           /* it is under way */
     struct syn_inner *inner;     /* rounds of own steps (schedule local), or NULL */
     struct syn_fitting *fitting; /* NULL unless the density is left open */
     struct syn_form form;        /* of the last step */

@@ -123,7 +123,7 @@ static void exchange_once(struct syn_group *group, size_t rank, void *context)
 }
 
 /* Record one exchange of that many workers. */
-static void play_exchange(const struct syn_exchange_type *type, size_t workers)
+static void run_exchange(const struct syn_exchange_type *type, size_t workers)
 {
     struct syn_group *groups[1];
     struct play play = {.type = type};
@@ -189,7 +189,7 @@ static void every_exchange_sends_what_is_simulated(void **state)
             const struct syn_exchange_type *type = syn_exchange_row(i);
             double entries = (double)(workers * ENTRIES);
             double floats = (double)(workers * SYN_OWNED_BLOCK);
-            play_exchange(type, workers);
+            run_exchange(type, workers);
             simulate_exchange(type, workers, type->is_dense ? 4 * floats : 8 * entries);
             for (size_t w = 0; w < workers; w++)
                 compare(type, workers, w);

@@ -236,14 +236,14 @@ static void talk_in_passing(struct syn_group *group, size_t rank, void *context)
     scenario_weights(weights, QUADRATIC_SIZE);
     bool holds = scenario_layout(quadratic_tensors, &layout) == SYN_OK &&
                  syn_worker_open(group, layout, &run->options, weights, &worker) == SYN_OK &&
-                 syn_worker_hear(worker) == SYN_INVALID;
+                 syn_worker_gather_end(worker) == SYN_INVALID;
     for (uint64_t step = 0; step < run->steps && holds; step++) {
         uint64_t said = (step + 1) * rank;
-        holds = syn_worker_tell(worker, &said, sizeof said, heard) == SYN_OK &&
-                syn_worker_tell(worker, &said, sizeof said, heard) == SYN_INVALID;
+        holds = syn_worker_gather_begin(worker, &said, sizeof said, heard) == SYN_OK &&
+                syn_worker_gather_begin(worker, &said, sizeof said, heard) == SYN_INVALID;
         quadratic_gradient(rank, step, weights, gradient);
         holds = holds && syn_worker_step(worker, gradient, &rates, weights) == SYN_OK &&
-                syn_worker_hear(worker) == SYN_OK;
+                syn_worker_gather_end(worker) == SYN_OK;
         for (uint64_t w = 0; w < syn_group_workers(group); w++)
             holds = holds && heard[w] == (step + 1) * w;
         run->hash[rank] = syn_hash(run->hash[rank], weights, sizeof weights);

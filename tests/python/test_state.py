@@ -205,7 +205,7 @@ def files_tell_of_a_run(rank, workers, directory):
         loss.backward()
         sgd.step()
         metrics.step(loss.item(), 8, lr=0.05, accuracy=0.5)
-    metrics.judged(0.25, 0.75)
+    metrics.evaluated(0.25, 0.75)
     summary = metrics.finish()
     assert [each for each in writer.told if each[0] in ("lr", "test_loss")] == (
         [("lr", 0.05, 5), ("lr", 0.05, 10), ("test_loss", 0.25, 10)] if rank == 0 else [])

@@ -128,7 +128,7 @@ class Numbers(Pages):
         self.assertEqual(page.errors, [])
         self.assertIn("not finished: nothing logged", self.rows(page, "summary")[0][0])
 
-    def test_text_is_judged_by_perplexity(self):
+    def test_text_is_evaluated_by_perplexity(self):
         lines = [{key: value for key, value in line_of(10, words_per_s=5.0).items() if key != "images_per_s"},
                  {"step": 10, "seconds": 1.0, "test_loss": 5.0, "test_perplexity": 148.5}]
         page = self.show(self.make_run("words", metrics=lines, is_finished=False))

@@ -113,7 +113,7 @@ enum syn_status syn_control_finish(struct syn_control *control)
     if (!control->poll.is_under_way)
         return SYN_OK;
     control->poll.is_under_way = false;
-    return syn_worker_hear(control->replica->update.worker);
+    return syn_worker_gather_end(control->replica->update.worker);
 }
 
 enum syn_status syn_control_hear_of_cut(struct syn_control *control)
@@ -140,7 +140,8 @@ static enum syn_status ask(struct syn_control *control)
     struct syn_poll *poll = &control->poll;
     int64_t now = syn_engine_clock_ns();
     struct syn_wish own = wish_of(control, now);
-    SYN_TRY(syn_worker_tell(control->replica->update.worker, &own, sizeof own, poll->wishes));
+    SYN_TRY(
+        syn_worker_gather_begin(control->replica->update.worker, &own, sizeof own, poll->wishes));
     poll->last_ns = now;
     poll->next_step = control->replica->at.step;
     poll->is_under_way = true;

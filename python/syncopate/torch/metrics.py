@@ -64,7 +64,7 @@ class Metrics:
         self._total_busy = 0.0
         self._total_examples = 0
         self._before = dict(source.totals)
-        self._judged: dict[str, Any] = {}
+        self._evaluated: dict[str, Any] = {}
         self._loss = math.nan
         self._file = self._open() if source.group.rank == 0 else None
 
@@ -127,12 +127,12 @@ class Metrics:
             values["residual_norm"] = norm(residual)
         self._line(values)
 
-    def judged(self, test_loss: float, test_accuracy: float = math.nan) -> None:
+    def evaluated(self, test_loss: float, test_accuracy: float = math.nan) -> None:
         """The model has been evaluated. The time since the last step does not count as a step's."""
-        self._judged = {"test_loss": test_loss, **(
+        self._evaluated = {"test_loss": test_loss, **(
             {"test_perplexity": math.exp(test_loss)} if self._is_text
             else {"test_accuracy": test_accuracy})}
-        self._line(self._judged)
+        self._line(self._evaluated)
         self._last = time.perf_counter()
 
     def finish(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Metrics:
                    "seconds": time.perf_counter() - self._began,
                    "ms_per_step": 1e3 * self._total_busy / steps,
                    self._speed: self._total_examples * workers / max(self._total_busy, 1e-9),
-                   "train_loss": self._loss, **self._judged,
+                   "train_loss": self._loss, **self._evaluated,
                    "bytes_out_per_step": bytes_out,
                    "bytes_in_per_step": source.totals["bytes_in"] / steps,
                    "ratio_to_dense": dense / bytes_out if bytes_out else math.nan,

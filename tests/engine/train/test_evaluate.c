@@ -37,7 +37,7 @@ static void load(const struct syn_train_options *options, uint64_t step, struct 
 }
 
 /* The whole test part by one loader: the sum of losses over the number of labels. */
-static double judge(const struct syn_data *data, struct syn_model *model, const float *weights)
+static double evaluate(const struct syn_data *data, struct syn_model *model, const float *weights)
 {
     struct syn_loader *loader;
     struct syn_loader_options how = syn_loader_defaults(SYN_DATA_TEST, 4);
@@ -83,7 +83,7 @@ static void the_test_loss_is_that_of_all_examples_with_mean_statistics(void **st
     float *weights = calloc(summary.params, sizeof *weights);
     assert_non_null(weights);
     load(&options, summary.steps, model, weights);
-    double expected = judge(data, model, weights);
+    double expected = evaluate(data, model, weights);
     if (fabs(summary.test_loss - expected) > 1e-5 * expected)
         fail_msg("test loss %.9g; by hand %.9g", summary.test_loss, expected);
     free(weights);

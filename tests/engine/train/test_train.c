@@ -202,7 +202,7 @@ static void told_to_stop_it_ends_within_an_evaluation(void **state)
 static void without_evaluation_the_summary_has_none(void **state)
 {
     (void)state;
-    struct syn_train_options options = short_run("unjudged");
+    struct syn_train_options options = short_run("unevaluated");
     struct syn_train_summary summary;
     options.evaluate = false;
     options.steps = 3;
@@ -343,10 +343,10 @@ static void write_texts(void)
     write_text("ptb.test.txt", 210);
 }
 
-/* The first weights, as a learning rate that moves nothing leaves them, judged by so many. */
-static struct syn_train_summary judge_text(uint64_t workers, uint64_t batch)
+/* The first weights, as a learning rate that moves nothing leaves them, evaluated by so many. */
+static struct syn_train_summary evaluate_text(uint64_t workers, uint64_t batch)
 {
-    struct syn_train_options options = runs_of("lstm-small", "judged-text");
+    struct syn_train_options options = runs_of("lstm-small", "evaluated-text");
     assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "text"));
     snprintf(options.data.data_dir, sizeof options.data.data_dir, "%s", runs_home);
     options.workers = workers;
@@ -363,10 +363,10 @@ static void perplexity_does_not_depend_on_workers_or_batch(void **state)
 {
     (void)state;
     write_texts();
-    struct syn_train_summary one = judge_text(1, 20);
+    struct syn_train_summary one = evaluate_text(1, 20);
     static const uint64_t others[][2] = {{2, 10}, {3, 4}, {1, 1}, {23, 1}};
     for (size_t i = 0; i < 4; i++) {
-        struct syn_train_summary other = judge_text(others[i][0], others[i][1]);
+        struct syn_train_summary other = evaluate_text(others[i][0], others[i][1]);
         if (fabs(other.test_loss - one.test_loss) > 1e-6 ||
             fabs(other.validation_loss - one.validation_loss) > 1e-6)
             fail_msg("%d workers, batch %d: %.9g and %.9g; expected %.9g and %.9g",

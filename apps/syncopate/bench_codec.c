@@ -26,7 +26,7 @@ static int run(const struct command *self, int argc, char **argv)
             ? "{\"n\": %llu, \"k\": %zu, \"values\": \"%s\", \"indices\": \"%s\", \"bytes\": %zu, "
               "\"bits_per_index\": %.4f, \"entropy_bits\": %.4f, \"encode_ms\": %.4f, "
               "\"decode_ms\": %.4f, \"entries_per_s\": %.0fe6, \"select_ms\": %.3f}\n"
-            : "%llu floats, %zu entries, values %s, indices %s: %zu bytes, %.3f bits an index "
+            : "%llu floats, %zu entries, values %s, indices %s: %zu bytes, %.3f bits per index "
               "(entropy %.3f), encode %.3f ms, decode %.3f ms, %.0f M entries/s together, "
               "select %.2f ms\n";
     printf(form, (unsigned long long)flags.n, got.count, flags.reducer.values, got.indices,

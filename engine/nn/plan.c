@@ -20,7 +20,7 @@ void plan_fail(struct plan *plan, enum syn_status status)
         plan->status = status;
 }
 
-/* Make room for one more item in a growing array; NULL if it cannot be had. */
+/* Make room for one more item in a growing array; NULL if memory has run out. */
 static void *grow(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity)

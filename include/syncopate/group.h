@@ -84,7 +84,7 @@ bool syn_group_under_mpi(void);
 
 /* Whether this process may well train without other processes: SYN_INVALID, with the reason, if a
  * launcher (srun without --mpi) started it as one of several that have no way to find each other.
- * For programs to call before they do; syn_group_open_mpi() refuses the like by itself. */
+ * For programs to call before they do; syn_group_open_mpi() refuses such a start by itself. */
 enum syn_status syn_group_check_alone(void);
 
 /* Message passing that the host program brings. Messages between two workers arrive whole and in

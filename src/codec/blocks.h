@@ -14,7 +14,7 @@
 
 enum { SYN_BLOCK = 256 };
 
-/* Bytes for count values of that many bits, with that many floats a block. */
+/* Bytes for count values of that many bits, with that many floats per block. */
 static inline size_t syn_blocks_bytes(size_t count, size_t bits, size_t scales)
 {
     size_t blocks = (count + SYN_BLOCK - 1) / SYN_BLOCK;

@@ -48,7 +48,7 @@ size_t syn_packet_bound(const struct syn_value_type *values, const struct syn_in
                         size_t most, size_t size)
 {
     /* The smallest form is at most a map and at most raw words. A form that was asked for may be a
-     * map, or Rice codes, which may take 33 bits an index. Encoders may store 8 bytes past their
+     * map, or Rice codes, which may take 33 bits per index. Encoders may store 8 bytes past their
      * end. */
     size_t map = (size + 7) / 8;
     size_t words = most * sizeof(uint32_t) + most / 8 + 1;

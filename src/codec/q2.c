@@ -5,7 +5,7 @@
  *     |x - Q(x)|^2 <= |x|^2 - sum over levels of count * level^2,
  * so that what stays behind is always shorter than what was there, as error feedback needs.
  *
- * Two floats a block, lower level first; then the codes, four in a byte, the first in its lowest
+ * Two floats per block, lower level first; then the codes, four in a byte, the first in its lowest
  * bits: bit 0 is the higher level, bit 1 the minus sign. */
 #include "codec/blocks.h"
 

@@ -37,7 +37,7 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
 }
 
 const struct syn_index_type syn_index_raw = {
-    .part = {"raw", "32 bits an index"},
+    .part = {"raw", "32 bits per index"},
     .measure = measure,
     .encode = encode,
     .decode = decode,

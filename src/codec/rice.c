@@ -1,8 +1,8 @@
 /* Indices as Rice-coded gaps. Between sorted indices lie gaps that are nearly geometric; a gap g is
  * written as g >> b zeros, a one, and the low b bits of g, lowest bit first, into a stream whose
  * bytes fill from the lowest bit. With b about log2(0.69 * mean gap) that is within one percent of
- * the entropy: 11.5 bits an index at a density of 0.001, instead of 32. Huffman or arithmetic codes
- * would win that last percent and lose the speed. */
+ * the entropy: 11.5 bits per index at a density of 0.001, instead of 32. Huffman or arithmetic
+ * codes would win that last percent and lose the speed. */
 #include "codec/codec.h"
 
 #define MOST_BITS 31

@@ -1,6 +1,6 @@
 /* What cannot be combined. Parts state what they can do; options have traits, of which most are
- * those of the parts that they name; and refusals.def lists the traits that do not go together, with
- * the reason. No other place refuses a combination. */
+ * those of the parts that they name; and refusals.def lists the traits that do not go together,
+ * with the reason. */
 #ifndef SYN_REDUCER_REFUSALS_H
 #define SYN_REDUCER_REFUSALS_H
 

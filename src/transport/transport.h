@@ -106,7 +106,7 @@ struct syn_transport_type {
     enum syn_status (*test)(struct syn_group *group, struct syn_request *request);
 
     /* Give up an active request of a broken group: afterwards nothing touches the request or its
-     * bytes, or, where that cannot be had, the process is about to end anyway. */
+     * bytes, or, where that is impossible, the process is about to end anyway. */
     void (*cancel)(struct syn_group *group, struct syn_request *request);
 
     /* (optional) Sleep until something may have happened to a request or a control message, or

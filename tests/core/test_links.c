@@ -186,7 +186,7 @@ static size_t sharers(const struct message *messages, const double *left, size_t
     return out > in ? out : in;
 }
 
-/* The plain way: from one beginning or end of a flow to the next, all rates anew. */
+/* The plain way: from one beginning or end of a flow to the next, all rates computed again. */
 static void expect(struct message *messages, size_t count)
 {
     double left[FEW * FEW] = {0}; /* bytes of those under way */

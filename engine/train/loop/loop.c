@@ -8,7 +8,7 @@
 /* When a checkpoint is written. */
 enum moment { AT_START, IN_BETWEEN, AT_END };
 
-/* A checkpoint that cannot be had: at the start the run is refused, in its middle it goes on, at
+/* A checkpoint that cannot be written: at first the run is refused, in its middle it goes on, at
  * the end its result is lost. */
 static enum syn_status save(struct syn_run *run, enum moment moment)
 {

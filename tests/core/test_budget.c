@@ -90,8 +90,8 @@ static void levels_are_ever_poorer_and_bounded(void **state)
     assert_string_equal(syn_budget_values(SYN_BUDGET_FIRST), "q4");
 }
 
-/* By hand: of eight steps the fourth and the fifth are in the middle; worker 1 computes for longest,
- * and worker 2 has waited for nobody in its exchanges. */
+/* By hand: of eight steps the fourth and the fifth are in the middle; worker 1 computes for
+ * longest, and worker 2 has waited for nobody in its exchanges. */
 static void a_decision_sees_the_slowest_computing_and_the_quickest_exchange(void **state)
 {
     (void)state;

@@ -473,27 +473,6 @@ static void a_dropped_step_leaves_no_trace(void **state)
         }
 }
 
-/* What adds up is added, a threshold is the last one, staleness the mean over all answers and the
- * most. */
-static void costs_of_steps_add_up(void **state)
-{
-    (void)state;
-    struct syn_cost sum = {1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 1.5, 3, 10, 11};
-    const struct syn_cost more = {10, 20, 30, 40, 50, 60, 70, 80, 90, 6, 3.5, 2, 100, 110};
-    syn_cost_add(&sum, &more);
-    assert_int_equal(sum.bytes_out, 11);
-    assert_int_equal(sum.bytes_in, 22);
-    assert_int_equal(sum.selected, 33);
-    assert_int_equal(sum.taken_back, 44);
-    assert_true(sum.select_ms == 55 && sum.encode_ms == 66);
-    assert_true(sum.exchange_ms == 77 && sum.wait_ms == 88);
-    assert_true(sum.threshold == 90);
-    assert_int_equal(sum.answers, 8);
-    assert_true(sum.staleness == (2 * 1.5 + 6 * 3.5) / 8);
-    assert_int_equal(sum.staleness_most, 3);
-    assert_true(sum.forgotten == 110 && sum.forgotten_mass == 121);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,7 +488,6 @@ int main(void)
         cmocka_unit_test(a_gradient_in_pieces_gives_the_same_bits),
         cmocka_unit_test(pieces_that_cannot_be_read_are_refused),
         cmocka_unit_test(a_dropped_step_leaves_no_trace),
-        cmocka_unit_test(costs_of_steps_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

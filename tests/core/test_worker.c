@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "quadratic.h"
+#include "reducer/road.h"
 #include "scenario.h"
 #include "workers.h"
 
@@ -327,9 +328,31 @@ static void contradictions_are_refused_with_the_reason(void **state)
     assert_ok(syn_worker_check(&options));
 }
 
+/* What adds up is added, a threshold is the last one, staleness the mean over all answers and the
+ * most. */
+static void costs_of_steps_add_up(void **state)
+{
+    (void)state;
+    struct syn_cost sum = {1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 1.5, 3, 10, 11};
+    const struct syn_cost more = {10, 20, 30, 40, 50, 60, 70, 80, 90, 6, 3.5, 2, 100, 110};
+    syn_cost_add(&sum, &more);
+    assert_int_equal(sum.bytes_out, 11);
+    assert_int_equal(sum.bytes_in, 22);
+    assert_int_equal(sum.selected, 33);
+    assert_int_equal(sum.taken_back, 44);
+    assert_true(sum.select_ms == 55 && sum.encode_ms == 66);
+    assert_true(sum.exchange_ms == 77 && sum.wait_ms == 88);
+    assert_true(sum.threshold == 90);
+    assert_int_equal(sum.answers, 8);
+    assert_true(sum.staleness == (2 * 1.5 + 6 * 3.5) / 8);
+    assert_int_equal(sum.staleness_most, 3);
+    assert_true(sum.forgotten == 110 && sum.forgotten_mass == 121);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costs_of_steps_add_up),
         cmocka_unit_test(ssd_with_delay_one_is_od_to_the_bit),
         cmocka_unit_test(ssd_with_a_blocking_pull_every_step_is_ssgd_to_the_bit),
         cmocka_unit_test(shards_and_replicas_are_the_same_to_the_bit),

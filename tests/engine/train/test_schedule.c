@@ -329,8 +329,8 @@ static void a_finished_one_cycle_that_is_made_longer_begins_a_new_one(void **sta
     check_lr(&options, 199, 200, 0);
 }
 
-/* Twice as long, a cosine that had fallen to 0.10 of its rate would be at 0.65 again, and one at 0.90
- * at 0.98. */
+/* Twice as long, a cosine that had fallen to 0.10 of its rate would be at 0.65 again, and one at
+ * 0.90 at 0.98. */
 static void a_schedule_that_would_rise_by_more_than_half_begins_again(void **state)
 {
     (void)state;

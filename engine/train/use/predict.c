@@ -10,6 +10,7 @@
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
 #include "engine/data/blob.h"
+#include "engine/data/read_picture.h"
 #include "engine/data/set.h"
 #include "engine/data/vocabulary.h"
 #include "engine/train/use/use.h"
@@ -90,11 +91,10 @@ static enum syn_status read_image(struct syn_predictor *predictor, const char *p
     size_t count = syn_data_pixels(info);
     SYN_TRY(syn_blob_open_packed(path, &blob));
     enum syn_status status = SYN_OK;
-    if (blob.count != syn_data_image_bytes(data))
-        status = syn_report(SYN_FORMAT, "%s: %zu bytes; an image of %s is %zux%zux%zu %s", path,
-                            blob.count, info->name, info->channels, info->height, info->width,
-                            data->is_float ? "floats" : "bytes");
-    for (size_t i = 0; i < count && status == SYN_OK; i++) {
+    bool is_raw = blob.count == syn_data_image_bytes(data);
+    if (!is_raw)
+        status = syn_data_read_picture(data, path, blob.bytes, blob.count, predictor->input);
+    for (size_t i = 0; i < count && is_raw; i++) {
         float value = (float)blob.bytes[i];
         if (data->is_float)
             memcpy(&value, blob.bytes + i * sizeof value, sizeof value);

@@ -63,8 +63,9 @@ enum syn_status syn_predictor_open(const struct syn_train_options *options,
 /* Whether it reads text. */
 bool syn_predictor_on_text(const struct syn_predictor *predictor);
 
-/* What an image is. The file holds its bytes, or floats, as the data set has them,
- * [channel][height][width], and no more; anything else: SYN_FORMAT.
+/* What an image is. The file is a JPEG or PNG, made as large as the images of the data set, or
+ * holds the bytes (or floats) of one as the set has them, [channel][height][width], and no more;
+ * anything else: SYN_FORMAT.
  *   count  how many guesses there are: all classes, or SYN_GUESSES */
 enum syn_status syn_predict_image(struct syn_predictor *predictor, const char *path,
                                   struct syn_guess guesses[SYN_GUESSES], size_t *count);

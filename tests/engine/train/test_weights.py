@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 import zipfile
+import zlib
 
 COMMAND = "syncopate"
 IMAGES = ["--data", "synthetic", "--synthetic-examples", "96", "--synthetic-channels", "1", "--synthetic-height", "16",
@@ -182,7 +183,16 @@ class Weights(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         shares = [float(part.split()[-2]) for part in done.stdout.split(",")]
         self.assertEqual((len(shares), shares), (5, sorted(shares, reverse=True)))
-        self.refuses(["predict", self.path("run"), self.path("short")], "short: 255 bytes", "1x16x16")
+        self.refuses(["predict", self.path("run"), self.path("short")], "short: ", "1x16x16")
+        pixels = b"".join(b"\0" + bytes(range(y, y + 20)) for y in range(20))  # 20x20, grey
+
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        with open(self.path("grey.png"), "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 0, 0, 0, 0)) +
+                       chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+        done = call("predict", self.path("run"), self.path("grey.png"), self.path("image"))
+        self.assertEqual((done.returncode, done.stdout.count("%")), (0, 10), done.stderr)
         self.refuses(["predict", self.path("run"), self.path("none")], "none")
         self.refuses(["predict", self.path("run")], "images")
 

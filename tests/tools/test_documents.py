@@ -7,8 +7,9 @@ import unittest
 from project import ROOT
 
 PARTS = "include/syncopate/parts/"  # rows that have settings
-LISTS = ("src/recipe/recipes", "src/residual/residuals", PARTS + "selects", "src/codec/values", "src/codec/indices",
-         PARTS + "exchanges", "src/schedule/schedules", "src/worker/stores", PARTS + "locals")
+LISTS = ("src/recipe/recipes", PARTS + "residuals", PARTS + "selects", "src/codec/values", "src/codec/indices",
+         PARTS + "exchanges", PARTS + "schedules", PARTS + "stores", PARTS + "locals",
+         PARTS + "optimizers")
 
 
 def read(path):

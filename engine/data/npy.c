@@ -1,6 +1,7 @@
 /* Arrays of one's own: x.npy with images or vectors, y.npy with their classes, and x_test.npy with
  * y_test.npy to test on, in one folder; or the same four, by the same names, in one .npz. Without
  * the last two a share is held out. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ static int64_t whole_number(const struct syn_npy *array, size_t i)
 {
     const uint8_t *at = array->bytes + i * array->width;
     uint64_t value = 0;
+    assert(array->width >= 1 && array->width <= sizeof value);
     for (size_t k = 0; k < array->width; k++)
         value |= (uint64_t)at[k] << 8 * k;
     unsigned unused = 64 - 8 * (unsigned)array->width;

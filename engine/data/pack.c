@@ -71,7 +71,8 @@ static enum syn_status write_index(struct packing *p)
     uint8_t header[SYN_PACKED_HEADER] = {0};
     struct syn_packed *packed = &p->packed;
     const char *names = p->data->info.names[0];
-    memcpy(header, SYN_PACKED_MAGIC, 8);
+    for (size_t i = 0; i < 8; i++)
+        header[i] = (uint8_t)SYN_PACKED_MAGIC[i];
     put(header + 8, packed->side, 4);
     put(header + 12, packed->classes, 4);
     put(header + 16, packed->count[0], 8);

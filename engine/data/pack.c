@@ -15,7 +15,7 @@
 struct packing {
     const struct syn_data *data;
     const struct syn_progress *progress;
-    struct syn_darkroom darkroom;
+    struct syn_scratch scratch;
     struct syn_packed packed;
     uint8_t *labels; /* [count][4] */
     size_t done;     /* pictures written */
@@ -46,12 +46,12 @@ static enum syn_status write_part(struct packing *p, enum syn_data_part part, ui
     bool flips;
     for (size_t i = 0; i < p->data->info.count[part]; i++) {
         SYN_TRY(syn_progress_tell(p->progress, "packing", p->seen++, pictures->count));
-        if (!syn_pictures_make(pictures, store->places[i], &p->darkroom, NULL, &flips))
+        if (!syn_pictures_make(pictures, store->places[i], &p->scratch, NULL, &flips))
             continue;
-        if (fwrite(p->darkroom.frame, 1, bytes, p->to) != bytes)
+        if (fwrite(p->scratch.frame, 1, bytes, p->to) != bytes)
             return syn_report(SYN_IO, "%s: cannot write: %s", p->path, strerror(errno));
         put(p->labels + 4 * p->done++, (uint64_t)store->labels[i], 4);
-        p->packed.pixels_hash = syn_data_hash(p->packed.pixels_hash, p->darkroom.frame, bytes);
+        p->packed.pixels_hash = syn_data_hash(p->packed.pixels_hash, p->scratch.frame, bytes);
         (*count)++;
     }
     return SYN_OK;
@@ -122,7 +122,7 @@ static enum syn_status pack_to(const struct syn_data *data, const char *to,
         status = syn_report(SYN_IO, "%s: cannot write: %s", to, strerror(errno));
     if (status != SYN_OK)
         unlink(p.path);
-    syn_darkroom_free(&p.darkroom);
+    syn_scratch_free(&p.scratch);
     free(p.labels);
     return status;
 }

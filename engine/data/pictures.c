@@ -18,13 +18,13 @@
 #define TRIED   8
 #define SAMPLED 512
 
-void syn_darkroom_free(struct syn_darkroom *darkroom)
+void syn_scratch_free(struct syn_scratch *scratch)
 {
-    syn_picture_free(&darkroom->picture);
-    syn_resizer_free(&darkroom->resizer);
-    free(darkroom->file);
-    free(darkroom->frame);
-    *darkroom = (struct syn_darkroom){0};
+    syn_picture_free(&scratch->picture);
+    syn_resizer_free(&scratch->resizer);
+    free(scratch->file);
+    free(scratch->frame);
+    *scratch = (struct syn_scratch){0};
 }
 
 enum syn_status syn_pictures_set_sizes(struct syn_pictures *pictures,
@@ -52,16 +52,16 @@ static bool grow(uint8_t **block, size_t *has, size_t bytes)
     return true;
 }
 
-/* A whole file into darkroom->file. */
-static bool read_file(const char *path, size_t bytes, struct syn_darkroom *darkroom, size_t *count,
+/* A whole file into scratch->file. */
+static bool read_file(const char *path, size_t bytes, struct syn_scratch *scratch, size_t *count,
                       char why[SYN_WHY_BYTES])
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t got = 0;
     ssize_t now = file >= 0 ? 1 : -1;
-    bool has_room = grow(&darkroom->file, &darkroom->file_bytes, bytes + 1);
+    bool has_room = grow(&scratch->file, &scratch->file_bytes, bytes + 1);
     while (has_room && now > 0 && got < bytes) {
-        now = read(file, darkroom->file + got, bytes - got);
+        now = read(file, scratch->file + got, bytes - got);
         got += now > 0 ? (size_t)now : 0;
     }
     if (now < 0)
@@ -75,7 +75,7 @@ static bool read_file(const char *path, size_t bytes, struct syn_darkroom *darkr
 }
 
 static bool decode_file(const struct syn_pictures *pictures, const struct syn_picture_file *file,
-                        struct syn_darkroom *darkroom)
+                        struct syn_scratch *scratch)
 {
     char path[SYN_PATH_BYTES];
     char why[SYN_WHY_BYTES] = "";
@@ -84,15 +84,16 @@ static bool decode_file(const struct syn_pictures *pictures, const struct syn_pi
     int length = snprintf(path, sizeof path, "%s/%s", pictures->root, name);
     if (length < 0 || (size_t)length >= sizeof path)
         snprintf(why, sizeof why, "a path of %d bytes", length);
-    else if (read_file(path, (size_t)file->bytes, darkroom, &count, why) &&
-             syn_picture_decode(darkroom->file, count, &darkroom->picture, why))
+    else if (read_file(path, (size_t)file->bytes, scratch, &count, why) &&
+             syn_picture_decode(scratch->file, count, &scratch->picture, why))
         return true;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): scratch->file lives until syn_scratch_free() */
     syn_odd_tell(pictures->root, name, why);
     return false;
 }
 
 bool syn_pictures_make(const struct syn_pictures *pictures, size_t number,
-                       struct syn_darkroom *darkroom, struct syn_random *random, bool *flips)
+                       struct syn_scratch *scratch, struct syn_random *random, bool *flips)
 {
     const uint8_t *pixels = NULL;
     size_t width = pictures->side;
@@ -100,19 +101,19 @@ bool syn_pictures_make(const struct syn_pictures *pictures, size_t number,
     if (pictures->pixels) {
         pixels = pictures->pixels + number * 3 * width * height;
     } else {
-        if (!decode_file(pictures, &pictures->files[number], darkroom))
+        if (!decode_file(pictures, &pictures->files[number], scratch))
             return false;
-        pixels = darkroom->picture.pixels;
-        width = darkroom->picture.width;
-        height = darkroom->picture.height;
+        pixels = scratch->picture.pixels;
+        width = scratch->picture.width;
+        height = scratch->picture.height;
     }
     struct syn_frame frame =
         random ? syn_frame_random(width, height, pictures->size, random)
                : syn_frame_centre(width, height, pictures->size, pictures->resize);
     *flips = frame.flips;
-    return grow(&darkroom->frame, &darkroom->frame_bytes, 3 * pictures->size * pictures->size) &&
-           syn_resize(&darkroom->resizer, pixels + 3 * (frame.top * width + frame.left), 3 * width,
-                      frame.x, frame.y, darkroom->frame);
+    return grow(&scratch->frame, &scratch->frame_bytes, 3 * pictures->size * pictures->size) &&
+           syn_resize(&scratch->resizer, pixels + 3 * (frame.top * width + frame.left), 3 * width,
+                      frame.x, frame.y, scratch->frame);
 }
 
 static void to_floats(const struct syn_data *data, const uint8_t *pixels, bool flips, float *input)
@@ -128,30 +129,30 @@ static void to_floats(const struct syn_data *data, const uint8_t *pixels, bool f
         }
 }
 
-bool syn_pictures_fill(const struct syn_data *data, size_t number, struct syn_darkroom *darkroom,
+bool syn_pictures_fill(const struct syn_data *data, size_t number, struct syn_scratch *scratch,
                        struct syn_random *random, float *input)
 {
     bool flips;
-    if (!syn_pictures_make(data->pictures, number, darkroom, random, &flips))
+    if (!syn_pictures_make(data->pictures, number, scratch, random, &flips))
         return false;
-    to_floats(data, darkroom->frame, flips, input);
+    to_floats(data, scratch->frame, flips, input);
     return true;
 }
 
 /* If not one of the first can be read, it is the set that is odd, not a file. */
-static enum syn_status try_some(const struct syn_pictures *pictures, struct syn_darkroom *darkroom)
+static enum syn_status try_some(const struct syn_pictures *pictures, struct syn_scratch *scratch)
 {
     bool flips;
     size_t tried = 0;
     for (; tried < pictures->count && tried < TRIED; tried++)
-        if (syn_pictures_make(pictures, tried, darkroom, NULL, &flips))
+        if (syn_pictures_make(pictures, tried, scratch, NULL, &flips))
             return SYN_OK;
     return syn_report(SYN_FORMAT, "%s: none of the first %zu pictures can be read", pictures->root,
                       tried);
 }
 
 /* Mean and deviation of a sample that is spread over the training part. */
-static void normalise_by_sample(struct syn_data *data, struct syn_darkroom *darkroom)
+static void normalise_by_sample(struct syn_data *data, struct syn_scratch *scratch)
 {
     const size_t count = data->info.count[SYN_DATA_TRAIN];
     const size_t step = count / SAMPLED + 1;
@@ -159,11 +160,11 @@ static void normalise_by_sample(struct syn_data *data, struct syn_darkroom *dark
     struct syn_moments moments[3] = {{0, 0, 0}};
     for (size_t i = 0; i < count; i += step) {
         bool flips;
-        if (!syn_pictures_make(data->pictures, data->parts[SYN_DATA_TRAIN].places[i], darkroom,
-                               NULL, &flips))
+        if (!syn_pictures_make(data->pictures, data->parts[SYN_DATA_TRAIN].places[i], scratch, NULL,
+                               &flips))
             continue;
         for (size_t c = 0; c < 3; c++)
-            syn_moments_add(&moments[c], darkroom->frame + c, plane, 3);
+            syn_moments_add(&moments[c], scratch->frame + c, plane, 3);
     }
     syn_data_normalise_by(data, moments);
 }
@@ -171,33 +172,33 @@ static void normalise_by_sample(struct syn_data *data, struct syn_darkroom *dark
 enum syn_status syn_pictures_finish(struct syn_data *data, const struct syn_data_options *options,
                                     bool has_test)
 {
-    struct syn_darkroom darkroom = {0};
+    struct syn_scratch scratch = {0};
     enum syn_normalise way = syn_normalise_find(options->normalise, SYN_NORMALISE_IMAGENET);
-    enum syn_status status = try_some(data->pictures, &darkroom);
+    enum syn_status status = try_some(data->pictures, &scratch);
     if (status == SYN_OK && !has_test)
         status = syn_data_hold_out(data, options->hold_out);
     if (status == SYN_OK && way == SYN_NORMALISE_COMPUTED)
-        normalise_by_sample(data, &darkroom);
+        normalise_by_sample(data, &scratch);
     else if (status == SYN_OK)
         status = syn_data_normalise_as(data, way);
-    syn_darkroom_free(&darkroom);
+    syn_scratch_free(&scratch);
     return status;
 }
 
 enum syn_status syn_pictures_check(const struct syn_data *data, const struct syn_progress *progress)
 {
     const struct syn_pictures *pictures = data->pictures;
-    struct syn_darkroom darkroom = {0};
+    struct syn_scratch scratch = {0};
     uint64_t hash = SYN_DATA_HASH;
     enum syn_status status = SYN_OK;
     for (size_t i = 0; status == SYN_OK && i < pictures->count; i++) {
         if (pictures->pixels)
             hash = syn_pictures_hash(hash, pictures, i);
         else
-            decode_file(pictures, &pictures->files[i], &darkroom);
+            decode_file(pictures, &pictures->files[i], &scratch);
         status = syn_progress_tell(progress, "checking", i + 1, pictures->count);
     }
-    syn_darkroom_free(&darkroom);
+    syn_scratch_free(&scratch);
     SYN_TRY(status);
     if (pictures->pixels && hash != pictures->pixels_hash)
         return syn_report(SYN_FORMAT, "%s: the sum over its pixels is %016llx; expected %016llx",

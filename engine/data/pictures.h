@@ -31,7 +31,7 @@ struct syn_pictures {
 };
 
 /* Memory that one thread makes examples in. Zeroed: empty. */
-struct syn_darkroom {
+struct syn_scratch {
     struct syn_picture picture;
     struct syn_resizer resizer;
     uint8_t *file;
@@ -40,20 +40,20 @@ struct syn_darkroom {
     size_t frame_bytes;
 };
 
-void syn_darkroom_free(struct syn_darkroom *darkroom);
+void syn_scratch_free(struct syn_scratch *scratch);
 
 /* Set sizes from the options; one that cannot be: SYN_INVALID. */
 enum syn_status syn_pictures_set_sizes(struct syn_pictures *pictures,
                                        const struct syn_data_options *options);
 
-/* Make bytes [size][size][3] of a picture in darkroom->frame: a random frame, or the centre if
+/* Make bytes [size][size][3] of a picture in scratch->frame: a random frame, or the centre if
  * random is NULL. A picture that cannot be read: false, and it is named, once in this process, and
  * counted. */
 bool syn_pictures_make(const struct syn_pictures *pictures, size_t number,
-                       struct syn_darkroom *darkroom, struct syn_random *random, bool *flips);
+                       struct syn_scratch *scratch, struct syn_random *random, bool *flips);
 
 /* The same as floats: [3][size][size]. */
-bool syn_pictures_fill(const struct syn_data *data, size_t number, struct syn_darkroom *darkroom,
+bool syn_pictures_fill(const struct syn_data *data, size_t number, struct syn_scratch *scratch,
                        struct syn_random *random, float *input);
 
 /* What all sets of pictures do last: try the first pictures, hold out a share if there is no test

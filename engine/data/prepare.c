@@ -73,7 +73,7 @@ void syn_preparer_close(struct syn_preparer *preparer)
 {
     free(preparer->order);
     free(preparer->row);
-    syn_darkroom_free(&preparer->darkroom);
+    syn_scratch_free(&preparer->scratch);
     *preparer = (struct syn_preparer){0};
 }
 

@@ -10,13 +10,13 @@ struct syn_preparer {
     const struct syn_data *data;
     struct syn_loader_options options;
     struct syn_share share;
-    uint64_t batches;             /* in an epoch */
-    size_t longest;               /* tokens: words of the longest column */
-    uint32_t *order;              /* [count], of the training images; NULL: file order */
-    uint64_t epoch;               /* that order is of */
-    bool has_order;               /* order is filled */
-    uint8_t *row;                 /* [width], for the crop */
-    struct syn_darkroom darkroom; /* for pictures */
+    uint64_t batches;           /* in an epoch */
+    size_t longest;             /* tokens: words of the longest column */
+    uint32_t *order;            /* [count], of the training images; NULL: file order */
+    uint64_t epoch;             /* that order is of */
+    bool has_order;             /* order is filled */
+    uint8_t *row;               /* [width], for the crop */
+    struct syn_scratch scratch; /* for pictures */
 };
 
 /* Memory that one batch is made in. What a set does not need is NULL. */

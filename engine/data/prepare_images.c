@@ -103,7 +103,7 @@ static bool fill_pixels(struct syn_preparer *preparer, uint64_t epoch, size_t ex
     struct syn_random random;
     syn_random_start(&random, preparer->options.seed, stream(epoch, (uint32_t)example));
     if (data->pictures)
-        return syn_pictures_fill(data, part->places[example], &preparer->darkroom,
+        return syn_pictures_fill(data, part->places[example], &preparer->scratch,
                                  preparer->options.augment ? &random : NULL, input);
     const uint8_t *pixels = syn_data_find_pixels(part, example);
     if (preparer->options.augment && data->pad > 0)

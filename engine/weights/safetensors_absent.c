@@ -15,8 +15,8 @@ enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
     return refuse(syn_weights_origin(weights));
 }
 
-enum syn_status syn_safetensors_write(struct syn_sink *sink, void *writing)
+enum syn_status syn_safetensors_write(struct syn_sink *sink, void *context)
 {
     (void)sink;
-    return refuse(((const struct syn_weights_writing *)writing)->path);
+    return refuse(((const struct syn_weights_writing *)context)->path);
 }

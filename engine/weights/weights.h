@@ -47,8 +47,8 @@ struct syn_weights_writing {
 };
 enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
                                      struct syn_weights *weights);
-enum syn_status syn_safetensors_write(struct syn_sink *sink, void *writing);
+enum syn_status syn_safetensors_write(struct syn_sink *sink, void *context);
 enum syn_status syn_npz_read(const uint8_t *bytes, size_t count, struct syn_weights *weights);
-enum syn_status syn_npz_write(struct syn_sink *sink, void *writing);
+enum syn_status syn_npz_write(struct syn_sink *sink, void *context);
 
 #endif

@@ -55,7 +55,7 @@ static void restore_workers(struct syn_shard *shard)
     for (size_t i = 0; i < shard->group->workers; i++) {
         struct syn_shard_worker *worker = &shard->workers[i];
         worker->version = shard->version;
-        if (worker->weights)
+        if (worker->weights && shard->part.count > 0)
             memcpy(worker->weights, shard->weights, shard->part.count * sizeof(float));
     }
 }

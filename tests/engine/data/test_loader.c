@@ -26,7 +26,7 @@ static struct syn_data numbered(void)
         numbered_labels[i] = (int32_t)(1000 + i);
     }
     struct syn_data data = {
-        .info = {"numbered", SYN_DATA_IMAGES, 2, 3, 2, 2000, {EXAMPLES, 0, EXAMPLES}},
+        .info = {"numbered", SYN_DATA_IMAGES, 2, 3, 2, 2000, {EXAMPLES, 0, EXAMPLES}, NULL},
         .scale = {1, 1},
     };
     const struct syn_span spans[] = {{numbered_pixels, PIXELS, 60},

@@ -13,14 +13,21 @@
 
 enum { MOST = 65536 };
 
+/* Without the zero at its end, which files do not have. */
+static void put_text(const char *text, size_t length, uint8_t *to)
+{
+    for (size_t i = 0; i < length; i++)
+        to[i] = (uint8_t)text[i];
+}
+
 /* A .npy file in memory; returns its length. */
 static size_t make_npy(const char *header, const void *items, size_t bytes, uint8_t *to)
 {
     size_t length = strlen(header);
-    memcpy(to, "\x93NUMPY\x01\0", 8);
+    put_text("\x93NUMPY\x01\0", 8, to);
     to[8] = (uint8_t)length;
     to[9] = (uint8_t)(length >> 8);
-    memcpy(to + 10, header, length);
+    put_text(header, length, to + 10);
     memcpy(to + 10 + length, items, bytes);
     return 10 + length + bytes;
 }
@@ -244,7 +251,7 @@ static void add_file(struct archive *archive, const char *name, const uint8_t *b
     }
     put(local, 0x04034b50, 4);
     put(local + 26, strlen(name), 2);
-    memcpy(local + 30, name, strlen(name));
+    put_text(name, strlen(name), local + 30);
     put(entry, 0x02014b50, 4);
     put(entry + 10, deflates ? 8 : 0, 2);
     put(entry + 16, crc32(0, bytes, (uInt)count), 4);
@@ -252,7 +259,7 @@ static void add_file(struct archive *archive, const char *name, const uint8_t *b
     put(entry + 24, count, 4);
     put(entry + 28, strlen(name), 2);
     put(entry + 42, archive->count, 4);
-    memcpy(entry + 46, name, strlen(name));
+    put_text(name, strlen(name), entry + 46);
     archive->count += 30 + strlen(name) + length;
     archive->directory_count += 46 + strlen(name);
     archive->entries++;

@@ -26,7 +26,7 @@ static struct syn_data photographs(void)
     for (int32_t i = 0; i < IMAGES; i++)
         labels[i] = i;
     struct syn_data data = {
-        .info = {"photographs", SYN_DATA_IMAGES, 3, SIDE, SIDE, IMAGES, {IMAGES, 0, 0}},
+        .info = {"photographs", SYN_DATA_IMAGES, 3, SIDE, SIDE, IMAGES, {IMAGES, 0, 0}, NULL},
         .pad = PAD,
         .parts = {{.spans = {{pixels, PIXELS, IMAGES}}, .span_count = 1, .labels = labels}},
     };
@@ -213,7 +213,7 @@ static struct syn_data running_text(void)
     for (int32_t i = 0; i <= WORDS; i++)
         text[i] = i;
     return (struct syn_data){
-        .info = {"running", SYN_DATA_TOKENS, 0, 0, 0, WORDS + 1, {WORDS, WORDS, WORDS}},
+        .info = {"running", SYN_DATA_TOKENS, 0, 0, 0, WORDS + 1, {WORDS, WORDS, WORDS}, NULL},
         .parts = {{.tokens = text}, {.tokens = text}, {.tokens = text}},
     };
 }

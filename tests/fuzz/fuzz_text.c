@@ -26,5 +26,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
             check_part(&data, i);
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
         free(data.parts[i].tokens);
+    free(data.names);
     return 0;
 }

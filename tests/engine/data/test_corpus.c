@@ -25,6 +25,7 @@ static void free_tokens(struct syn_data *data)
 {
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
         free(data->parts[i].tokens);
+    free(data->names);
 }
 
 static void words_are_numbered_by_frequency_then_by_their_bytes(void **state)

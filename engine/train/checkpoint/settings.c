@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/fail.h"
+#include "engine/data/blob.h"
 #include "engine/train/checkpoint/parts.h"
 
 #define SECTION "train/settings"
@@ -150,6 +151,15 @@ static enum syn_status recall_step(const char *directory, uint64_t step,
     return status;
 }
 
+/* The run's own copy of the file that describes its model, where there is one. */
+static void recall_model(const char *directory, struct syn_train_options *options)
+{
+    char copy[SYN_TEXT_BYTES];
+    int length = snprintf(copy, sizeof copy, "%s/%s", directory, SYN_RUN_MODEL);
+    if (options->model_file[0] && length < SYN_TEXT_BYTES && syn_blob_exists(copy))
+        memcpy(options->model_file, copy, sizeof copy);
+}
+
 enum syn_status syn_train_recall(const char *directory, struct syn_train_options *options)
 {
     uint64_t steps[SYN_CHECKPOINTS_MOST];
@@ -166,6 +176,7 @@ enum syn_status syn_train_recall(const char *directory, struct syn_train_options
     snprintf(made.resume, sizeof made.resume, "%s", directory);
     snprintf(made.out, sizeof made.out, "%s", directory);
     made.overwrite = false;
+    recall_model(directory, &made);
     made.usual =
         (struct syn_train_usual){0}; /* what was saved has been fitted to the run already */
     *options = made;

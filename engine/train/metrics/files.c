@@ -13,13 +13,14 @@
 #include "engine/base/fail.h"
 #include "engine/base/json.h"
 #include "engine/base/tree.h"
+#include "engine/data/blob.h"
 
 #define PATH_BYTES     (SYN_TEXT_BYTES + 32)
 #define MOST_RUNS      100000
 #define SETTINGS_BYTES 16384 /* of settings.json, but for the hosts */
 
-static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json", "names.txt",
-                                    SYN_CHECKPOINT_FOLDER};
+static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
+                                    "names.txt",    SYN_RUN_MODEL, SYN_CHECKPOINT_FOLDER};
 #define NAMES (sizeof names / sizeof names[0])
 
 static const char *path_of(const struct syn_files *files, const char *name, const char *ending,
@@ -186,6 +187,28 @@ enum syn_status syn_files_names(const struct syn_data_info *info, const struct s
     end[-1] = '\0'; /* the last end of line is added when it is written */
     enum syn_status status = write_whole(files, "names.txt", text);
     free(text);
+    return status;
+}
+
+enum syn_status syn_files_model(const struct syn_train_options *options,
+                                const struct syn_files *files)
+{
+    struct syn_blob blob = {0};
+    if (!options->model_file[0])
+        return SYN_OK;
+    SYN_TRY(syn_blob_open_packed(options->model_file, &blob));
+    size_t count = blob.count;
+    while (count > 0 && blob.bytes[count - 1] == '\n')
+        count--; /* one is added when it is written */
+    char *text = malloc(count + 1);
+    if (text) {
+        memcpy(text, blob.bytes, count);
+        text[count] = '\0';
+    }
+    enum syn_status status = text ? write_whole(files, SYN_RUN_MODEL, text)
+                                  : syn_report(SYN_MEMORY, "cannot allocate %zu bytes", count + 1);
+    free(text);
+    syn_blob_close(&blob);
     return status;
 }
 

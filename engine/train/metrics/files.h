@@ -40,6 +40,11 @@ enum syn_status syn_files_settings(const struct syn_train_options *options,
  * each, so that what the model says can be read without the data. Nothing if they have no names. */
 enum syn_status syn_files_names(const struct syn_data_info *info, const struct syn_files *files);
 
+/* Write a copy of the file that describes the model (model_file), so that the run can be resumed
+ * and used wherever that is by then. Nothing for the ready models. */
+enum syn_status syn_files_model(const struct syn_train_options *options,
+                                const struct syn_files *files);
+
 /* Append one line, given without its end, so that a reader sees it whole or not at all. One that
  * cannot be written is left out with a warning: the weights are worth more than it. */
 void syn_files_line(struct syn_files *files, const char *line);

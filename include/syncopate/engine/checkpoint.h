@@ -51,6 +51,7 @@ enum syn_status syn_checkpoint_head(const struct syn_archive *archive, const cha
 #define SYN_CHECKPOINTS_MOST  16   /* that are looked at; two are kept */
 #define SYN_CHECKPOINT_PATH   1024 /* bytes of a path with its NUL */
 #define SYN_CHECKPOINT_FOLDER "checkpoints"
+#define SYN_RUN_MODEL         "model.json" /* a copy of its model_file */
 
 /* The steps of the complete checkpoints of a run, the latest first; returns how many.
  *   directory  of the run */

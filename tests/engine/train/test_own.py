@@ -68,11 +68,18 @@ class Own(unittest.TestCase):
         done = self.train(NET, "--model", "lenet")
         self.assertIn("contradicts", done.stderr)
 
+    def test_a_run_keeps_its_model_file(self):
+        self.assertEqual(self.train(NET).returncode, 0)
+        os.remove(self.path("net.json"))
+        for words in (("evaluate", self.path("run")), ("train", "--resume", self.path("run"), "--steps", "5")):
+            done = call(COMMAND, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_resumed_run_refuses_another_model(self):
         self.assertEqual(self.train(NET).returncode, 0)
         with open(self.path("net.json"), "w", encoding="utf-8") as file:
             file.write(NET.replace("conv2", "conv3"))
-        done = call(COMMAND, "train", "--resume", self.path("run"), "--steps", "5")
+        done = call(COMMAND, "train", "--resume", self.path("run"), "--steps", "5", "--model-file", self.path("net.json"))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("conv2.weight", done.stderr)
 

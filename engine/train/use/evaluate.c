@@ -24,7 +24,7 @@ static void count(struct syn_quality *quality, const float *scores, size_t label
     size_t above = 0;
     size_t guess = 0;
     for (size_t c = 0; c < quality->classes; c++) {
-        above += scores[c] > scores[label];
+        above += scores[c] > scores[label] || (scores[c] == scores[label] && c < label);
         guess = scores[c] > scores[guess] ? c : guess;
     }
     quality->among_five += above < LIKELIEST;

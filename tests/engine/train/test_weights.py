@@ -32,6 +32,17 @@ def read(path):
     return header, header.pop("__metadata__"), data[8 + length:]
 
 
+def floats(path):
+    """{name: values} of a file without names of PyTorch's."""
+    header, _, values = read(path)
+    return {name: [value for (value,) in struct.iter_unpack("<f", values[slice(*row["data_offsets"])])]
+            for name, row in header.items()}
+
+
+def distance(one, other):
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
 def hash_of(data):
     """FNV-1a over 32-bit words, as summary.json has it."""
     result = 0xcbf29ce484222325
@@ -173,6 +184,39 @@ class Weights(unittest.TestCase):
         self.refuses([*words, "--model", "mlp", "--init", file, "--init-head", "--overwrite"], "another model")
         self.refuses(["evaluate", file, "--model", "lenet", *IMAGES[:-4]], file)
         self.refuses(["evaluate", self.path("nothing")], "nothing")
+
+    def test_a_head_of_other_classes_has_nothing_of_the_old_one(self):
+        """At a rate that moves nothing: the head is that of a run without --init, the rest that of the file."""
+        still = ["--steps", "1", "--lr", "1e-12", "--lr-schedule", "constant", "--weight-decay", "0",
+                 "--synthetic-classes", "7", "--seed", "5"]
+        self.train("run")
+        self.train("afresh", *still)
+        self.train("tuned", *still, "--init", self.export("run"), "--init-head")
+        old, afresh, tuned = (floats(self.export(name)) for name in ("run", "afresh", "tuned"))
+        for name, expected, other in (("fc.weight", afresh, old), ("conv1.weight", old, afresh)):
+            count = len(tuned[name])
+            self.assertLess(distance(tuned[name], expected[name]), 1e-6, name)
+            self.assertGreater(distance(tuned[name], other[name][:count]), 1e-3, name)
+
+    def test_top_5_counts_the_labels_among_the_five_highest_scores(self):
+        """Without weights the scores are the head's bias; of equal ones the earlier class comes first."""
+        self.train("run", "--model", "mlp")
+        file = self.export("run")
+        header, _, values = read(file)
+        with open(file, "rb") as opened:
+            head = opened.read()[:-len(values)]
+        bias = max(name for name in header if name.endswith(".bias"))
+        for scores in ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [5, 4, 4, 4, 4, 9, 4, 4, 0, 0], [0] * 10):
+            changed = bytearray(len(values))
+            changed[slice(*header[bias]["data_offsets"])] = struct.pack("<10f", *scores)
+            with open(file, "wb") as opened:
+                opened.write(head + changed)
+            found = self.evaluate(file, *IMAGES[:-4], "--batch", "8")
+            labels = [sum(row) for row in found["confusion"]]
+            order = sorted(range(10), key=lambda label: (-scores[label], label))
+            self.assertAlmostEqual(found["top5"], sum(labels[i] for i in order[:5]) / sum(labels), 6, scores)
+            self.assertAlmostEqual(found["accuracy"], labels[order[0]] / sum(labels), 6, scores)
+            self.assertLess(found["top5"], 1, scores)
 
     def test_predict_tells_the_likeliest_classes_of_an_image(self):
         self.train("run")

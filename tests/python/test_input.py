@@ -68,10 +68,26 @@ def test_a_density_warmup_that_is_no_number_of_steps_is_refused(ddp, warmup):
 
 
 def test_a_density_warmup_falls_in_four_equal_parts(ddp):
-    attached = syncopate.torch.attach(ddp, "gtopk", density=0.001, density_warmup=8)
-    found = [attached.density.at(step) for step in range(10)]
-    attached.close()
-    assert found == [0.25, 0.25, 0.0625, 0.0625, 2**-6, 2**-6, 2**-8, 2**-8, 0.001, 0.001]
+    for density in (0.001, 0.0001):  # above and below what a fifth part would have
+        attached = syncopate.torch.attach(ddp, "gtopk", density=density, density_warmup=8)
+        found = [attached.density.at(step) for step in range(10)]
+        attached.detach()
+        assert found == [0.25, 0.25, 0.0625, 0.0625, 2**-6, 2**-6, 2**-8, 2**-8, density, density]
+
+
+@pytest.mark.parametrize("bucket_bytes", [0, 4096])
+def test_each_step_sends_the_share_that_the_warmup_has_for_it(bucket_bytes):
+    ddp = DistributedDataParallel(nn.Linear(64, 64, bias=False))
+    attached = syncopate.torch.attach(ddp, "topk", density=2**-10, density_warmup=8, bucket_bytes=bucket_bytes)
+    sgd = torch.optim.SGD(ddp.parameters(), 1e-6)
+    sent = []
+    for _ in range(10):
+        ddp(torch.randn(16, 64)).square().sum().backward()
+        sent.append(attached.stats()["selected"])
+        sgd.step()
+        sgd.zero_grad()
+    attached.detach()
+    assert sent == [1024, 1024, 256, 256, 64, 64, 16, 16, 4, 4]  # of 4,096
 
 
 def test_a_density_that_has_no_effect_is_refused(ddp):

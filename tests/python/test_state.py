@@ -199,12 +199,17 @@ def files_tell_of_a_run(rank, workers, directory):
     writer = Writer()
     metrics = syncopate.torch.Metrics(os.path.join(directory, "run"), attached, steps_per_epoch=10,
                                       log_every=5, also=writer, model="small", data="noise", batch=8)
+    seen = []
     for step in range(10):
         x, y = batch_of(rank, step)
         loss = F.cross_entropy(ddp(x), y)
         loss.backward()
         sgd.step()
         metrics.step(loss.item(), 8, lr=0.05, accuracy=0.5)
+        stats = attached.stats()
+        seen.append([loss.item(), stats["bytes_out"], stats["bytes_in"], stats["selected"]])
+    if rank == 0:
+        torch.save(seen, os.path.join(directory, "seen.pt"))
     metrics.evaluated(0.25, 0.75)
     summary = metrics.finish()
     assert [each for each in writer.told if each[0] in ("lr", "test_loss")] == (
@@ -230,9 +235,14 @@ def test_states_and_files(tmp_path):
     assert [line["step"] for line in lines] == [5, 10, 10]
     assert {"loss", "lr", "step_ms", "bytes_out", "density", "threshold", "residual_norm"} <= set(lines[0])
     assert abs(lines[0]["images_per_s"] * lines[0]["step_ms"] / 1e3 - 3 * 8) < 1e-6  # of all workers
+    seen = torch.tensor(torch.load(tmp_path / "seen.pt"), dtype=torch.float64)  # by the first worker, step by step
+    for line, five in zip(lines, (seen[:5], seen[5:])):
+        told = [line[name] for name in ("loss", "bytes_out", "bytes_in", "entries")]
+        assert torch.allclose(torch.tensor(told, dtype=torch.float64), five.mean(0), rtol=1e-6), (told, five)
     assert lines[2]["test_accuracy"] == 0.75 and lines[2]["epoch"] == 1
     summary = json.load(open(tmp_path / "run" / "summary.json", encoding="utf-8"))
     settings = json.load(open(tmp_path / "run" / "settings.json", encoding="utf-8"))
+    assert abs(summary["bytes_out_per_step"] / seen[:, 1].mean().item() - 1) < 1e-6
     assert summary["algo"] == settings["algo"] == "gtopk" and summary["model"] == "small"
     assert abs(summary["images_per_s"] * summary["ms_per_step"] / 1e3 - 3 * 8) < 1e-6
     cluster.run(__file__, find_states, 2, tmp_path)

@@ -194,6 +194,19 @@ class Train(unittest.TestCase):
         self.assertIn(f"test perplexity {summary['test_perplexity']:.2f}, "
                       f"validation perplexity {summary['validation_perplexity']:.2f} after ", done.stdout)
 
+    def test_text_tells_the_lowest_validation_perplexity_and_its_step(self):
+        self.write_texts()
+        done = train(*self.text("--steps", "5", "--eval-every", "1", "--lr", "8"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = self.read("summary.json")
+        told = {line["step"]: line["validation_perplexity"] for line in lines(os.path.join(self.out, "metrics.jsonl"))
+                if "validation_perplexity" in line}
+        best = min(told, key=told.get)
+        self.assertTrue(1 < best < 5, told)
+        self.assertEqual(summary["best_step"], best)
+        self.assertAlmostEqual(summary["best_validation_perplexity"] / told[best], 1, 5)
+        self.assertAlmostEqual(summary["validation_perplexity"] / told[5], 1, 5)
+
     @unittest.skipUnless(os.path.isdir(FASHION), "dataset-fashion-mnist is not installed")
     def test_lenet_learns_fashion_mnist_in_a_few_hundred_steps(self):
         done = train("--model", "lenet", "--data", "fashion-mnist", "--data-dir", FASHION, "--steps", "300",

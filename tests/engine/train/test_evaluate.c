@@ -91,6 +91,47 @@ static void the_test_loss_is_that_of_all_examples_with_mean_statistics(void **st
     syn_data_close(data);
 }
 
+/* The running statistics of a worker in a checkpoint, and how many there are. */
+static size_t read_statistics(const struct syn_train_options *options, uint64_t step, size_t worker,
+                              float *statistics, size_t room)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    struct syn_archive *archive;
+    struct syn_section section;
+    assert_ok(syn_checkpoint_path(options->out, step, worker, path));
+    assert_ok(syn_archive_load(path, &archive));
+    assert_ok(syn_archive_find(archive, "model/statistics", &section));
+    assert_true(section.count > 0 && section.count <= room * sizeof *statistics);
+    memcpy(statistics, section.bytes, section.count);
+    size_t count = section.count / sizeof *statistics;
+    syn_archive_free(archive);
+    return count;
+}
+
+/* Evaluation uses the mean of all; then each worker goes on with its own, as one that has never
+ * evaluated. */
+static void evaluating_leaves_every_worker_its_own_statistics(void **state)
+{
+    (void)state;
+    static float values[2][WORKERS][4096];
+    size_t count = 0;
+    for (size_t evaluates = 0; evaluates < 2; evaluates++) {
+        struct syn_train_options options = runs_of("resnet20", evaluates ? "looked" : "blind");
+        options.workers = WORKERS;
+        options.batch = 2;
+        options.data.synthetic_examples = 30;
+        options.evaluate = evaluates == 1;
+        options.eval_every = 1;
+        options.steps = 3;
+        runs_train(&options);
+        for (size_t w = 0; w < WORKERS; w++)
+            count = read_statistics(&options, 3, w, values[evaluates][w], 4096);
+    }
+    for (size_t w = 0; w < WORKERS; w++)
+        assert_memory_equal(values[0][w], values[1][w], count * sizeof(float));
+    assert_memory_not_equal(values[0][0], values[0][1], count * sizeof(float));
+}
+
 /* The value of a name in the line of metrics.jsonl that has it and that step. */
 static double metric_of(const char *name, unsigned long long step, const char *key)
 {
@@ -289,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_test_loss_is_that_of_all_examples_with_mean_statistics),
+        cmocka_unit_test(evaluating_leaves_every_worker_its_own_statistics),
         cmocka_unit_test(the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights),
         cmocka_unit_test(bytes_are_those_of_one_step),
         cmocka_unit_test(bytes_are_those_of_the_busiest_worker),

@@ -190,6 +190,14 @@ class Resume(unittest.TestCase):
         norm = next(section["norm"] for section in told["sections"] if section["name"] == "train/weights")
         self.assertAlmostEqual(norm / math.hypot(*weights), 1, places=6)
 
+    def test_inspect_counts_epochs_in_examples_whatever_the_number_of_workers_was(self):
+        self.train(*SMALL, "--workers", "2", "--steps", "6", "--out", self.out)
+        self.train("--resume", self.out, "--workers", "4", "--steps", "9")
+        part = os.path.join(self.out, "checkpoints", "step-9", "worker-0.syn")
+        told = json.loads(call("inspect", part, "--json").stdout)
+        self.assertEqual(told["step"], 9)
+        self.assertAlmostEqual(told["epoch"], (6 * 16 + 3 * 32) / 480)
+
     def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(self):
         whole = self.train(*SMALL, "--workers", "2", "--steps", "20", "--checkpoint-every", "8", "--out", self.out)
         path = os.path.join(self.out, "checkpoints", "step-20", "worker-1.syn")

@@ -298,8 +298,10 @@ def test_files_that_are_damaged_or_foreign_are_refused_by_name(ddp, tmp_path):
     assert syncopate.torch.load(str(tmp_path), attached)["note"] == (1.5, None, "x")
     pickled = io.BytesIO()
     torch.save({"state": attached.state_dict()}, pickled)
-    for content, words in ((whole[:-1], "damaged"), (whole[:10], "not a file"), (b"", "not a file"),
-                           (whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], "damaged"),
+    damaged = "is damaged: its checksum does not fit"
+    for content, words in ((whole[:-1], damaged), (whole[:10], "not a file"), (b"", "not a file"),
+                           (whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], damaged),
+                           (whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:], damaged),  # in a weight
                            (whole[:8] + b"\2" + whole[9:], "version 2"),
                            (pickled.getvalue(), "not a file"), (resealed(whole, b'["dict", ["'), "no state"),
                            (resealed(whole, b'["tuple"]'), "no state"),

@@ -248,6 +248,20 @@ def test_one_worker_trains_with_a_delay_as_without_anybody():
     outer.close()
 
 
+def test_a_share_of_what_waits_is_forgotten_with_each_exchange():
+    model, _, _ = alone()
+    sgd = torch.optim.SGD(model.parameters(), 0.1)
+    outer = syncopate.torch.Outer(model, sgd, every=1, density=0.1, values="f32", forget=0.25)
+    train(model, sgd, [0], 0, 1)
+    waited = outer.residual().clone()
+    sgd.param_groups[0]["lr"] = 0.0  # nothing more is learned: what waits is sent or shrinks
+    train(model, sgd, [1], 0, 1)
+    waits = outer.residual()
+    left = waits != 0
+    assert left.any() and torch.allclose(waits[left], 0.75 * waited[left], rtol=1e-5)
+    outer.close()
+
+
 class LivingScaler(torch.cuda.amp.GradScaler):
     """One that is at work, also without a GPU."""
 

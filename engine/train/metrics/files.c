@@ -20,7 +20,7 @@
 #define SETTINGS_BYTES 16384 /* of settings.json, but for the hosts */
 
 static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
-                                    "names.txt",    SYN_RUN_MODEL, SYN_CHECKPOINT_FOLDER};
+                                    "names.txt",    SYN_RUN_MODEL,   SYN_CHECKPOINT_FOLDER};
 #define NAMES (sizeof names / sizeof names[0])
 
 static const char *path_of(const struct syn_files *files, const char *name, const char *ending,

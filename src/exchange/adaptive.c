@@ -11,8 +11,7 @@
 
 #include "base/memory.h"
 #include "exchange/ring.h"
-#include "select/select.h"
-#include "tensor/kernels.h"
+#include "select/lanes.h"
 
 extern const struct syn_exchange_type syn_exchange_split;
 
@@ -20,7 +19,7 @@ struct adaptive {
     struct syn_exchange_setup setup;
     struct syn_ring *ring;
     void *split; /* NULL if there is no room for lists */
-    struct syn_list picked;
+    struct syn_lane picked;
     struct syn_outcome out; /* of split */
 };
 
@@ -39,7 +38,7 @@ static void close_state(void *state)
     syn_ring_close(own->ring);
     if (own->split)
         syn_exchange_split.close(own->split);
-    syn_list_close(&own->picked);
+    syn_lanes_close(&own->picked, 1);
     syn_list_close(&own->out.merged);
     syn_list_close(&own->out.dropped);
     free(own);
@@ -49,7 +48,7 @@ static enum syn_status open_lists(struct adaptive *own)
 {
     const struct syn_exchange_setup *setup = &own->setup;
     SYN_TRY(syn_exchange_split.open(setup, &own->split));
-    SYN_TRY(syn_list_open(&own->picked, 2 * setup->limit + SYN_BLOCK));
+    SYN_TRY(syn_lanes_open(&own->picked, 1, 2 * setup->limit, false));
     SYN_TRY(syn_list_open(&own->out.merged, syn_exchange_split.merged_most(setup)));
     return syn_list_open(&own->out.dropped, syn_exchange_split.dropped_most(setup));
 }
@@ -80,28 +79,12 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
     return syn_ring_run(own->ring, in, out);
 }
 
-/* The largest entries, of equal ones those of lower index: whenever the list is full it is cut
- * down, and the smallest that stays is what later ones must exceed.
- * Returns the largest magnitude of all. */
-static uint32_t pick(struct syn_list *picked, const float *dense, size_t size, size_t limit)
+/* The largest entries, of equal ones those of lower index. Returns the largest magnitude. */
+static uint32_t pick(struct syn_lane *picked, const float *dense, size_t size, size_t limit)
 {
-    const struct syn_kernels *kernels = syn_kernels();
-    uint32_t cutoff = 0, largest = 0;
-    picked->count = 0;
-    for (size_t at = 0; at < size; at += SYN_BLOCK) {
-        if (picked->count > 2 * limit) {
-            uint32_t least = syn_list_keep_largest(picked, limit, NULL);
-            cutoff = least > cutoff ? least : cutoff;
-        }
-        struct syn_scan scan = {.cutoff = cutoff,
-                                .first = (uint32_t)at,
-                                .index = picked->index + picked->count,
-                                .value = picked->value + picked->count};
-        kernels->scan(dense + at, size - at < SYN_BLOCK ? size - at : SYN_BLOCK, &scan);
-        picked->count += scan.found;
-        largest = scan.largest > largest ? scan.largest : largest;
-    }
-    syn_list_keep_largest(picked, limit, NULL);
+    struct syn_sums sums = {.kept = dense};
+    uint32_t largest = syn_lane_search(picked, &sums, size, limit);
+    syn_list_keep_largest(&picked->list, limit, NULL);
     return largest;
 }
 
@@ -110,8 +93,8 @@ static void give_back(const struct adaptive *own, const struct syn_contribution 
 {
     const struct syn_list *back = &own->out.dropped;
     memcpy(dropped, in->dense, in->about.size * sizeof *dropped);
-    for (size_t i = 0; i < own->picked.count; i++)
-        dropped[own->picked.index[i]] = 0;
+    for (size_t i = 0; i < own->picked.list.count; i++)
+        dropped[own->picked.list.index[i]] = 0;
     for (size_t i = 0; i < back->count; i++)
         dropped[back->index[i]] += back->value[i];
 }
@@ -126,10 +109,10 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
         return syn_fail(SYN_INVALID, "a density of %g is more than there is room for", in->density);
     list.is_nonfinite = pick(&own->picked, in->dense, size, list.about.limit) >= SYN_INFINITY_BITS;
     if (list.is_nonfinite) {
-        own->picked.count = 0;
+        own->picked.list.count = 0;
         list.nonfinite_entry = (uint32_t)syn_first_not_finite(in->dense, size);
     }
-    list.list = own->picked;
+    list.list = own->picked.list;
     SYN_TRY(syn_exchange_split.run(own->split, &list, &own->out));
     out->is_nonfinite = own->out.is_nonfinite;
     out->nonfinite_entry = own->out.nonfinite_entry;

@@ -1,7 +1,6 @@
-/* Adding the residual and looking for large entries are one loop: the selection begins a scan for
- * each block, and the kernel that adds collects what is above its cutoff while it has it in a
- * register. A second loop, even over blocks that are still in cache, was tried and takes a third
- * more time.
+/* Adding the residual and looking for large entries are one loop: the kernel that adds collects
+ * what is above the selection's cutoff while it has it in a register. A second loop, even over
+ * blocks that are still in cache, was tried and takes a third more time.
  *
  * New residuals are written to arrays of their own. For buckets larger than the caches they are
  * written past them, so that each step moves no more bytes than an update in place: read residual,
@@ -26,7 +25,7 @@ struct pass {
     const struct syn_intake *intake;
     const struct syn_kernels *kernels;
     size_t lanes;
-    uint32_t largest[MOST_LANES];
+    struct syn_scan scans[MOST_LANES];
     struct syn_forgotten forgotten[MOST_LANES];
 };
 
@@ -72,18 +71,16 @@ static void forget_block(const struct syn_intake *intake, const float *unsent, s
     }
 }
 
-/* One block of at most SYN_BLOCK entries from `first` on. Returns its largest magnitude. */
-static uint32_t take_block(struct pass *pass, size_t lane, size_t first, size_t count)
+/* One block of at most SYN_BLOCK entries from `first` on. */
+static void take_block(struct pass *pass, size_t lane, size_t first, size_t count,
+                       struct syn_scan *scan)
 {
     const struct syn_intake *intake = pass->intake;
     const struct syn_select_type *select = intake->select_type;
-    struct syn_scan scan = {.cutoff = SYN_COLLECT_NOTHING};
     float room[SYN_BLOCK];
     float left[SYN_BLOCK];
     const float *gradient = fetch(intake, first, count, room);
-    if (!select->is_dense)
-        scan = select->begin_scan(intake->select, lane);
-    scan.first = (uint32_t)first;
+    scan->first = (uint32_t)first;
     if (intake->sent)
         syn_lag_settle(intake->residual_type, &intake->before, intake->sent, first, count);
     struct syn_residual before = syn_residual_from(&intake->before, first);
@@ -95,10 +92,9 @@ static uint32_t take_block(struct pass *pass, size_t lane, size_t first, size_t 
         before.unsent = left;
     }
     intake->residual_type->add(pass->kernels, &before, &after, gradient, intake->momentum,
-                               intake->scale, count, intake->size >= LARGE, &scan);
+                               intake->scale, count, intake->size >= LARGE, scan);
     if (!select->is_dense)
-        select->collect(intake->select, lane, &scan);
-    return scan.largest;
+        select->collect(intake->select, lane, scan);
 }
 
 static void take_lane(void *context, size_t lane)
@@ -108,27 +104,28 @@ static void take_lane(void *context, size_t lane)
     size_t share = (pass->intake->size / pass->lanes + 15) / 16 * 16;
     size_t at = share * lane;
     size_t end = lane + 1 == pass->lanes ? pass->intake->size : share * (lane + 1);
-    uint32_t largest = 0;
+    struct syn_scan scan = pass->scans[lane];
     while (at < end && at < pass->intake->size) {
         size_t stop = end < pass->intake->size ? end : pass->intake->size;
         size_t count = stop - at < SYN_BLOCK ? stop - at : SYN_BLOCK;
-        uint32_t block = take_block(pass, lane, at, count);
-        largest = block > largest ? block : largest;
+        take_block(pass, lane, at, count, &scan);
         at += count;
     }
-    pass->largest[lane] = largest;
+    pass->scans[lane].largest = scan.largest;
 }
 
 uint32_t syn_intake_run(const struct syn_intake *intake, struct syn_pool *pool, size_t limit,
                         double density, struct syn_list *picked)
 {
     struct pass pass = {.intake = intake, .kernels = syn_kernels(), .lanes = syn_pool_lanes(pool)};
+    for (size_t i = 0; i < pass.lanes; i++)
+        pass.scans[i].cutoff = SYN_COLLECT_NOTHING;
     if (!intake->select_type->is_dense)
-        intake->select_type->begin(intake->select, limit, density);
+        intake->select_type->begin(intake->select, limit, density, pass.scans);
     syn_pool_run(pool, take_lane, &pass);
     uint32_t largest = 0;
     for (size_t i = 0; i < pass.lanes; i++)
-        largest = pass.largest[i] > largest ? pass.largest[i] : largest;
+        largest = pass.scans[i].largest > largest ? pass.scans[i].largest : largest;
     for (size_t i = 0; i < pass.lanes && intake->forgotten; i++) {
         intake->forgotten->sum += pass.forgotten[i].sum;
         intake->forgotten->mass += pass.forgotten[i].mass;

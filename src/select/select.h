@@ -1,6 +1,6 @@
-/* Which coordinates go. A selection does not read the sums itself: it begins a scan for each block
- * of them, which collects the entries above its cutoff while they are being computed, and delivers
- * a sorted list at the end. Several lanes may work on ranges of their own at the same time. */
+/* Which coordinates go. A selection does not read the sums itself: it has them scanned, block
+ * by block, for entries above its cutoff while they are being computed, and delivers a sorted list
+ * at the end. Several lanes may work on ranges of their own at the same time. */
 #ifndef SYN_SELECT_SELECT_H
 #define SYN_SELECT_SELECT_H
 
@@ -53,16 +53,15 @@ struct syn_select_type {
     enum syn_status (*open)(const struct syn_reducer_options *options, size_t size, size_t most,
                             size_t lanes, void **state);
 
-    /* A new pass begins, with at most limit picks, at this density. */
-    void (*begin)(void *state, size_t limit, double density);
+    /* A new pass begins, with at most limit picks, at this density.
+     *   scans  [lanes] set to those of each lane's first block: its cutoff, and where the entries
+     *          found go */
+    void (*begin)(void *state, size_t limit, double density, struct syn_scan *scans);
 
-    /* A scan of the lane's next block, of at most SYN_BLOCK entries: its cutoff, and where the
-     * entries found go. Each lane's blocks come in ascending order, and lower lanes have lower
-     * entries. Lanes may run in parallel. */
-    struct syn_scan (*begin_scan)(void *state, size_t lane);
-
-    /* That block has been scanned: keep what was found. */
-    void (*collect)(void *state, size_t lane, const struct syn_scan *scan);
+    /* A lane has scanned its block, of at most SYN_BLOCK entries: keep what was found, and make the
+     * scan ready for its next one. Each lane's blocks come in ascending order, and lower lanes have
+     * lower entries. Lanes may run in parallel. */
+    void (*collect)(void *state, size_t lane, struct syn_scan *scan);
 
     /* Deliver the picks.
      *   sums    all of them, as they were computed; moved only if takes_sums_in_parts

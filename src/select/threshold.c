@@ -13,13 +13,11 @@
  *
  * No more than density_max of the entries go in one message, the lowest ones first; the others wait
  * in the residual. That bounds all memory, whatever tau. */
-#include "select/select.h"
-
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "tensor/kernels.h"
+#include "select/lanes.h"
 #include "tensor/largest.h"
 
 #define BAND_STEP 0.9659363289248456F /* 0.5^(1/20) */
@@ -42,7 +40,7 @@ struct threshold {
     bool is_steered; /* to the target; otherwise by next */
     float (*next)(const struct threshold *threshold, float density);
     size_t lane_count;
-    struct syn_list lanes[];
+    struct syn_lane lanes[];
 };
 
 static float stay(const struct threshold *threshold, float density)
@@ -89,8 +87,7 @@ static void close_state(void *state)
     struct threshold *threshold = state;
     if (!threshold)
         return;
-    for (size_t i = 0; i < threshold->lane_count; i++)
-        syn_list_close(&threshold->lanes[i]);
+    syn_lanes_close(threshold->lanes, threshold->lane_count);
     free(threshold);
 }
 
@@ -109,25 +106,28 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
             made->next = modes[i].next;
         }
     made->tau = made->is_steered ? NOT_KNOWN : (float)options->threshold;
-    for (size_t i = 0; i < lanes; i++) {
-        enum syn_status status = syn_list_open(&made->lanes[i], most + SYN_BLOCK);
-        if (status != SYN_OK) {
-            close_state(made);
-            return status;
-        }
-    }
-    *state = made;
-    return SYN_OK;
+    enum syn_status status = syn_lanes_open(made->lanes, lanes, most, false);
+    if (status == SYN_OK)
+        *state = made;
+    else
+        close_state(made);
+    return status;
 }
 
 static void vacate(void *state)
 {
     struct threshold *threshold = state;
-    for (size_t i = 0; i < threshold->lane_count; i++)
-        syn_list_vacate(&threshold->lanes[i]);
+    syn_lanes_vacate(threshold->lanes, threshold->lane_count);
 }
 
-static void begin(void *state, size_t most, double density)
+/* Empty a lane's list, and scan for magnitudes from the cutoff on. */
+static struct syn_scan begin_lane(struct threshold *threshold, size_t lane)
+{
+    uint32_t cutoff = syn_magnitude(threshold->cutoff) - 1; /* above this is: at least that */
+    return syn_lane_begin(&threshold->lanes[lane], threshold->limit ? cutoff : SYN_COLLECT_NOTHING);
+}
+
+static void begin(void *state, size_t most, double density, struct syn_scan *scans)
 {
     struct threshold *threshold = state;
     bool is_known = threshold->tau < NOT_KNOWN;
@@ -135,24 +135,16 @@ static void begin(void *state, size_t most, double density)
     threshold->target = density;
     threshold->cutoff = threshold->tau * (threshold->is_steered && is_known ? FALL_MOST : 1);
     for (size_t i = 0; i < threshold->lane_count; i++)
-        threshold->lanes[i].count = 0;
+        scans[i] = begin_lane(threshold, i);
 }
 
-static struct syn_scan begin_scan(void *state, size_t lane)
+static void collect(void *state, size_t lane_number, struct syn_scan *scan)
 {
     struct threshold *threshold = state;
-    struct syn_list *list = &threshold->lanes[lane];
-    uint32_t cutoff = syn_magnitude(threshold->cutoff) - 1; /* above this is: at least that */
-    return (struct syn_scan){.cutoff =
-                                 list->count < threshold->limit ? cutoff : SYN_COLLECT_NOTHING,
-                             .index = list->index + list->count,
-                             .value = list->value + list->count};
-}
-
-static void collect(void *state, size_t lane, const struct syn_scan *scan)
-{
-    struct threshold *threshold = state;
-    threshold->lanes[lane].count += scan->found;
+    struct syn_lane *lane = &threshold->lanes[lane_number];
+    syn_lane_collect(lane, scan);
+    if (lane->list.count >= threshold->limit)
+        scan->cutoff = SYN_COLLECT_NOTHING;
 }
 
 /* What all lanes collected, the lowest first. */
@@ -160,7 +152,7 @@ static void gather(const struct threshold *threshold, struct syn_list *picked)
 {
     picked->count = 0;
     for (size_t i = 0; i < threshold->lane_count; i++) {
-        const struct syn_list *list = &threshold->lanes[i];
+        const struct syn_list *list = &threshold->lanes[i].list;
         size_t room = threshold->limit - picked->count;
         size_t taken = list->count < room ? list->count : room;
         memcpy(picked->index + picked->count, list->index, taken * sizeof *list->index);
@@ -180,11 +172,11 @@ static void search_all(struct threshold *threshold, const float *sums, size_t sh
         return;
     uint32_t reached = syn_largest(sums, threshold->size, share < present ? share : present).cutoff;
     threshold->cutoff = fmaxf(syn_from_magnitude(reached), LEAST_TAU);
-    for (size_t i = 0; i < threshold->lane_count; i++)
-        threshold->lanes[i].count = 0;
+    for (size_t i = 1; i < threshold->lane_count; i++)
+        threshold->lanes[i].list.count = 0;
+    struct syn_scan scan = begin_lane(threshold, 0);
     for (size_t at = 0; at < threshold->size; at += SYN_BLOCK) {
         size_t left = threshold->size - at;
-        struct syn_scan scan = begin_scan(threshold, 0);
         scan.first = (uint32_t)at;
         syn_kernels()->scan(sums + at, left < SYN_BLOCK ? left : SYN_BLOCK, &scan);
         collect(threshold, 0, &scan);
@@ -243,7 +235,6 @@ const struct syn_select_type syn_select_threshold = {
     .limit = limit,
     .open = open_state,
     .begin = begin,
-    .begin_scan = begin_scan,
     .collect = collect,
     .finish = finish,
     .threshold = last_threshold,

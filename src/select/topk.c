@@ -9,31 +9,23 @@
  *
  * Entries come in ascending order, so that of equal magnitudes the smaller index is met first: an
  * entry that only equals the cutoff is rightly refused. Zeros are never picked. */
-#include "select/select.h"
-
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "tensor/kernels.h"
+#include "select/lanes.h"
 
 /* How far below the last cutoff the next guess lies, as a share of it. */
 #define LEAST_MARGIN 0.005F
 #define MOST_MARGIN  0.5F
 
-struct lane {
-    struct syn_list list;
-    uint32_t cutoff;
-};
-
 struct topk {
-    const struct syn_kernels *kernels;
     size_t size;
     size_t limit;
     size_t lane_count;
     float margin;
     uint32_t guess; /* the cutoff that lanes begin with */
     uint32_t least; /* the smallest magnitude picked last */
-    struct lane lanes[];
+    struct syn_lane lanes[];
 };
 
 static size_t limit(const struct syn_reducer_options *options, size_t size, double density)
@@ -47,8 +39,7 @@ static void close_state(void *state)
     struct topk *topk = state;
     if (!topk)
         return;
-    for (size_t i = 0; i < topk->lane_count; i++)
-        syn_list_close(&topk->lanes[i].list);
+    syn_lanes_close(topk->lanes, topk->lane_count);
     free(topk);
 }
 
@@ -58,87 +49,52 @@ static enum syn_status open_state(const struct syn_reducer_options *options, siz
     (void)options;
     struct topk *topk;
     SYN_TRY(syn_allocate(1, sizeof *topk + lanes * sizeof topk->lanes[0], &topk));
-    topk->kernels = syn_kernels();
     topk->size = size;
     topk->lane_count = lanes;
     topk->margin = 0.1F;
-    size_t room = most < size / 2 ? 2 * most : size;
-    for (size_t i = 0; i < lanes; i++) {
-        /* In the end the first lane's list takes all the others' in. */
-        size_t capacity = (room + SYN_BLOCK) * (i == 0 ? lanes : 1);
-        enum syn_status status = syn_list_open(&topk->lanes[i].list, capacity);
-        if (status != SYN_OK) {
-            close_state(topk);
-            return status;
-        }
-    }
-    *state = topk;
-    return SYN_OK;
+    enum syn_status status =
+        syn_lanes_open(topk->lanes, lanes, most < size / 2 ? 2 * most : size, true);
+    if (status == SYN_OK)
+        *state = topk;
+    else
+        close_state(topk);
+    return status;
 }
 
 static void vacate(void *state)
 {
     struct topk *topk = state;
-    for (size_t i = 0; i < topk->lane_count; i++)
-        syn_list_vacate(&topk->lanes[i].list);
+    syn_lanes_vacate(topk->lanes, topk->lane_count);
 }
 
-static void restart(struct topk *topk, uint32_t cutoff)
-{
-    for (size_t i = 0; i < topk->lane_count; i++) {
-        topk->lanes[i].list.count = 0;
-        topk->lanes[i].cutoff = cutoff;
-    }
-}
-
-static void begin(void *state, size_t most, double density)
+static void begin(void *state, size_t most, double density, struct syn_scan *scans)
 {
     (void)density;
     struct topk *topk = state;
     topk->limit = most;
-    restart(topk, topk->guess);
+    for (size_t i = 0; i < topk->lane_count; i++)
+        scans[i] = syn_lane_begin(&topk->lanes[i], topk->guess);
 }
 
-static struct syn_scan begin_scan(void *state, size_t lane_number)
+static void collect(void *state, size_t lane, struct syn_scan *scan)
 {
     struct topk *topk = state;
-    struct lane *lane = &topk->lanes[lane_number];
-    struct syn_list *list = &lane->list;
-    if (list->count > 2 * topk->limit || list->count + SYN_BLOCK > list->capacity) {
-        uint32_t cutoff = syn_list_keep_largest(list, topk->limit, NULL);
-        lane->cutoff = cutoff > lane->cutoff ? cutoff : lane->cutoff;
-    }
-    return (struct syn_scan){.cutoff = lane->cutoff,
-                             .index = list->index + list->count,
-                             .value = list->value + list->count};
-}
-
-static void collect(void *state, size_t lane_number, const struct syn_scan *scan)
-{
-    struct topk *topk = state;
-    topk->lanes[lane_number].list.count += scan->found;
+    syn_lane_collect_largest(&topk->lanes[lane], topk->limit, scan);
 }
 
 /* All over again with one lane and no guess. */
 static void search_again(struct topk *topk, const struct syn_sums *sums)
 {
-    float room[SYN_BLOCK];
-    restart(topk, 0);
-    for (size_t at = 0; at < topk->size; at += SYN_BLOCK) {
-        size_t left = topk->size - at;
-        size_t count = left < SYN_BLOCK ? left : SYN_BLOCK;
-        struct syn_scan scan = begin_scan(topk, 0);
-        scan.first = (uint32_t)at;
-        topk->kernels->scan(syn_sums_block(sums, at, count, room), count, &scan);
-        collect(topk, 0, &scan);
-    }
+    for (size_t i = 1; i < topk->lane_count; i++)
+        topk->lanes[i].list.count = 0;
+    syn_lane_search(&topk->lanes[0], sums, topk->size, topk->limit);
 }
 
 static size_t found_in_all(const struct topk *topk)
 {
     size_t found = 0;
     for (size_t i = 0; i < topk->lane_count; i++)
-        found += topk->lanes[i].list.count;
+        found += topk->lanes[i].found;
     return found;
 }
 
@@ -195,7 +151,6 @@ const struct syn_select_type syn_select_topk = {
     .limit = limit,
     .open = open_state,
     .begin = begin,
-    .begin_scan = begin_scan,
     .collect = collect,
     .finish = finish,
     .takes_sums_in_parts = true,

@@ -1,5 +1,6 @@
 /* A parameter server: a member of the group that computes no gradients, but keeps one part of the
- * global weights, applies what workers push and answers who asks. Workers reach it by client.h. */
+ * global weights, applies what workers push and answers who asks. Workers reach it by
+ * reducer/client.h. */
 #ifndef SYN_SERVER_SERVER_H
 #define SYN_SERVER_SERVER_H
 

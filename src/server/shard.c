@@ -46,7 +46,7 @@ enum syn_status syn_shard_open(struct syn_shard *shard, const struct syn_server_
     SYN_TRY(syn_optimizer_open_part(options->reducer.residual_momentum, &options->optimizer,
                                     shard->layout, shard->part.first, count,
                                     syn_schedule_rates(options), &shard->optimizer));
-    shard->rows = syn_shard_rows(&options->optimizer);
+    shard->rows = syn_message_rows(&options->optimizer);
     SYN_TRY(syn_allocate(count, sizeof(float), &shard->weights));
     SYN_TRY(syn_allocate(count, sizeof(float), &shard->sum));
     SYN_TRY(syn_list_open(&shard->list, shard->form.is_dense ? 0 : limit));

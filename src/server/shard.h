@@ -8,7 +8,7 @@
 #include <syncopate/worker.h>
 
 #include "exchange/norm.h"
-#include "server/message.h"
+#include "reducer/message.h"
 #include "server/server.h"
 
 /* What a shard knows of one worker. */
@@ -66,9 +66,6 @@ enum syn_status syn_shard_apply(struct syn_shard *shard, size_t pushes, double l
  * Returns its bytes. */
 size_t syn_shard_answer(const struct syn_shard *shard, struct syn_answer_head head,
                         uint8_t *message);
-
-/* Rows of the state. */
-size_t syn_shard_rows(const struct syn_optimizer_options *options);
 
 /* Write a row of the state, as floats whatever the options say, as an answer to the settle in
  * head.

@@ -5,11 +5,6 @@
 #include "optim/optim.h"
 #include "server/shard.h"
 
-size_t syn_shard_rows(const struct syn_optimizer_options *options)
-{
-    return 1 + syn_optimizer_memories(options) + (syn_optimizer_counts(options) ? 1 : 0);
-}
-
 /*   row  NULL if it is the number of updates */
 static enum syn_status find_row(const struct syn_shard *shard, uint32_t number, float **row)
 {

@@ -3,18 +3,17 @@
  * lists, signs), and the weights come back when they are asked for: dense SGD moves 2 times the
  * model a step, (1 + 1/k) when only every k-th step pulls.
  *
- * What goes back and forth is in src/server. */
+ * What goes back and forth is in reducer/message.h. */
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "schedule/schedule.h"
-#include "server/client.h"
+#include "reducer/client.h"
 #include "worker/store.h"
 
 static enum syn_status open_state(const struct syn_store_setup *setup, void **state)
 {
     struct syn_client *client;
-    struct syn_server_setup servers = {
+    struct syn_client_setup servers = {
         .group = setup->group, .layout = setup->layout, .options = setup->options};
     SYN_TRY(syn_client_open(&servers, &client));
     *state = client;

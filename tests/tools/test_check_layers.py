@@ -44,12 +44,12 @@ class Layers(ProjectTest):
         self.assert_found(TOOL, "src/select/topk.c:1: \"codec/codec.h\": src/select and src/codec stand")
 
     def test_workers_see_servers_and_not_the_other_way_round(self):
-        self.write("src/server/client.h", "int x;\n")
-        self.write("src/worker/servers.c", '#include "server/client.h"\n')
+        self.write("src/server/server.h", "int x;\n")
+        self.write("src/worker/serve.c", '#include "server/server.h"\n')
         self.assert_clean(TOOL)
         self.write("src/worker/store.h", "int y;\n")
-        self.write("src/server/client.c", '#include "worker/store.h"\n')
-        self.assert_found(TOOL, 'src/server/client.c:1: "worker/store.h": src/worker stands above src/server')
+        self.write("src/server/server.c", '#include "worker/store.h"\n')
+        self.assert_found(TOOL, 'src/server/server.c:1: "worker/store.h": src/worker stands above src/server')
 
     def test_the_inside_of_a_folder_is_its_own(self):
         self.write("src/reducer/inside.h", "int x;\n")

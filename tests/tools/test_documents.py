@@ -39,6 +39,27 @@ class Documents(unittest.TestCase):
                 for name in re.findall(r"\bdocs/[\w-]+\.md", read(path)):
                     self.assertTrue(os.path.exists(os.path.join(ROOT, name)), f"{os.path.relpath(path, ROOT)}: {name}")
 
+    def test_walks_are_in_the_code_and_counted_rightly(self):
+        walks = read("docs/architecture.md").split("### Two walks")[1].split("\n## ")[0]
+        tables = re.findall(r"((?:\| `\w+`.*\|\n)+)\n(\d+) crossings, (\d+) of them turn-backs", walks)
+        self.assertEqual(len(tables), 2)
+        for rows, crossings, turns in tables:
+            folders = re.findall(r"^\| `(\w+)`", rows, re.M)
+            self.assertEqual(int(crossings), len(folders) - 1)
+            self.assertEqual(int(turns), len(folders) - len(set(folders)))
+            self.assertEqual(int(turns), rows.count("↩"))
+            for before, after in zip(folders, folders[1:]):
+                self.assertNotEqual(before, after)
+            for folder, functions in re.findall(r"^\| `(\w+)`(?: ↩)? \| (.*) \|$", rows, re.M):
+                self.check_functions(folder if folder == "engine" else f"src/{folder}", functions)
+
+    def check_functions(self, folder, text):
+        """Each file named in brackets has the functions named before it."""
+        for names, file in re.findall(r"((?:(?!\(`).)*)\(`([\w/.]+)`\)", text):
+            code = read(f"{folder}/{file}")
+            for name in re.findall(r"`(\w+)`", names):
+                self.assertRegex(code, rf"(?m)^[\w \*]*\b{name}\(", f"{folder}/{file}")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,14 +3,12 @@
  * knows how many servers there are.
  *
  * Everything that sends runs on the communication thread. */
-#include "server/client.h"
+#include "reducer/client.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "optim/optim.h"
-#include "server/message.h"
-#include "server/shard.h"
+#include "reducer/message.h"
 
 /* Between this worker and one server. */
 struct link {
@@ -52,12 +50,12 @@ void syn_client_close(struct syn_client *client)
     free(client);
 }
 
-static enum syn_status allocate(struct syn_client *client, const struct syn_server_setup *setup)
+static enum syn_status allocate(struct syn_client *client, const struct syn_client_setup *setup)
 {
     client->group = setup->group;
     client->size = syn_layout_size(setup->layout);
     client->servers = syn_group_servers(setup->group);
-    client->rows = syn_shard_rows(&setup->options->optimizer);
+    client->rows = syn_message_rows(&setup->options->optimizer);
     client->form = syn_message_form_of(setup->options, client->size);
     SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
     SYN_TRY(syn_allocate(client->servers, sizeof *client->links, &client->links));
@@ -74,7 +72,7 @@ static enum syn_status allocate(struct syn_client *client, const struct syn_serv
     return syn_list_open(&client->part, client->form.is_dense ? 0 : client->form.limit);
 }
 
-enum syn_status syn_client_open(const struct syn_server_setup *setup, struct syn_client **client)
+enum syn_status syn_client_open(const struct syn_client_setup *setup, struct syn_client **client)
 {
     struct syn_client *made;
     SYN_TRY(syn_allocate(1, sizeof *made, &made));

@@ -8,13 +8,16 @@
  * A server's state is a few rows of as many floats as its shard has entries: row 0 the weights, the
  * others what the optimizer remembers of each weight. Rows are asked for and given back one at a
  * time, so that no message is larger than a dense push. */
-#ifndef SYN_SERVER_MESSAGE_H
-#define SYN_SERVER_MESSAGE_H
+#ifndef SYN_REDUCER_MESSAGE_H
+#define SYN_REDUCER_MESSAGE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include <syncopate/worker.h>
+
 #include "exchange/ring.h"
+#include "optim/optim.h"
 #include "reducer/options.h"
 #include "select/select.h"
 
@@ -72,6 +75,12 @@ static inline struct syn_message_form syn_message_form_of(const struct syn_worke
         .limit = is_dense ? size : syn_reducer_limit_most(reducer, size),
         .pulls_halves = !syn_value_find(options->pull_values)->is_exact,
     };
+}
+
+/* Rows of a server's state. */
+static inline size_t syn_message_rows(const struct syn_optimizer_options *options)
+{
+    return 1 + syn_optimizer_memories(options) + (syn_optimizer_counts(options) ? 1 : 0);
 }
 
 /* The shard of server number `server` of the group. */

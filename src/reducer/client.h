@@ -1,18 +1,25 @@
-/* A worker's talk with the parameter servers: pushes as an exchange from which no sum comes out,
- * the weights that answer them, settling and the farewell. */
-#ifndef SYN_SERVER_CLIENT_H
-#define SYN_SERVER_CLIENT_H
+/* A worker's end of the way to the parameter servers (src/server): pushes as an exchange from which
+ * no sum comes out, the weights that answer them, settling and the farewell. */
+#ifndef SYN_REDUCER_CLIENT_H
+#define SYN_REDUCER_CLIENT_H
+
+#include <syncopate/worker.h>
 
 #include "exchange/exchange.h"
 #include "reducer/road.h"
-#include "server/server.h"
 
 struct syn_client;
+
+struct syn_client_setup {
+    struct syn_group *group;
+    const struct syn_layout *layout;
+    const struct syn_worker_options *options; /* resolved */
+};
 
 /* For a reducer, over which this client's state is lent to it. */
 extern const struct syn_exchange_type syn_client_exchange;
 
-enum syn_status syn_client_open(const struct syn_server_setup *setup, struct syn_client **client);
+enum syn_status syn_client_open(const struct syn_client_setup *setup, struct syn_client **client);
 void syn_client_close(struct syn_client *client);
 
 /* The communication thread on which everything is said, and where its cost is added up. */

@@ -160,6 +160,13 @@ static bool is_same_name(const char *one, const char *other, size_t length)
     return true;
 }
 
+void flags_spell_out(int argc, char **argv, char *output)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "-o") == 0)
+            argv[i] = output;
+}
+
 bool flags_has(int argc, char **argv, const char *name)
 {
     size_t length = strlen(name);

@@ -68,6 +68,9 @@ enum help_form flags_take_help(int *argc, char **argv);
 void flags_help(enum help_form form, const struct command *self, const struct flag_set *sets,
                 size_t count, const char *const *common, size_t common_count);
 
+/* Every flag has a long name only, but for the one that everybody types: put it in place of -o. */
+void flags_spell_out(int argc, char **argv, char *output);
+
 /* Whether a flag of that name, given with dashes, was typed. */
 bool flags_has(int argc, char **argv, const char *name);
 

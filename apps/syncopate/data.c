@@ -102,7 +102,9 @@ static bool parse(const struct command *self, bool takes_names, int argc, char *
     return false;
 }
 
-static int run_get(const struct command *self, int argc, char **argv)
+/* Do something with every data set that is named, until it fails. */
+static int for_each(const struct command *self, int argc, char **argv,
+                    enum syn_status (*act)(const char *name, const char *directory, struct bar *))
 {
     struct request request;
     struct bar bar = {.is_shown = false};
@@ -110,11 +112,21 @@ static int run_get(const struct command *self, int argc, char **argv)
         return request.code;
     begin_bar(&bar);
     enum syn_status status = SYN_OK;
-    for (size_t i = 0; status == SYN_OK && i < request.flags.word_count; i++) {
-        status = syn_data_get(request.flags.words[i], request.options.dir, on_progress, &bar);
-        end_bar(&bar);
-    }
+    for (size_t i = 0; status == SYN_OK && i < request.flags.word_count; i++)
+        status = act(request.flags.words[i], request.options.dir, &bar);
     return exit_code(status);
+}
+
+static enum syn_status get_one(const char *name, const char *directory, struct bar *bar)
+{
+    enum syn_status status = syn_data_get(name, directory, on_progress, bar);
+    end_bar(bar);
+    return status;
+}
+
+static int run_get(const struct command *self, int argc, char **argv)
+{
+    return for_each(self, argc, argv, get_one);
 }
 
 /* "60000 + 10000 images of 1 x 28 x 28, 10 classes" */
@@ -150,15 +162,7 @@ static enum syn_status check_one(const char *name, const char *directory, struct
 
 static int run_check(const struct command *self, int argc, char **argv)
 {
-    struct request request;
-    struct bar bar = {.is_shown = false};
-    if (!parse(self, true, argc, argv, &request))
-        return request.code;
-    begin_bar(&bar);
-    enum syn_status status = SYN_OK;
-    for (size_t i = 0; status == SYN_OK && i < request.flags.word_count; i++)
-        status = check_one(request.flags.words[i], request.options.dir, &bar);
-    return exit_code(status);
+    return for_each(self, argc, argv, check_one);
 }
 
 struct pack_flags {

@@ -28,15 +28,6 @@ static const struct syn_setting rows[] = {
 };
 static const struct syn_settings_table table = {"Export", rows, sizeof rows / sizeof rows[0]};
 
-/* As everybody types it. */
-static void spell_out(int argc, char **argv)
-{
-    static char out[] = "--out";
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "-o") == 0)
-            argv[i] = out;
-}
-
 static void tell(struct syn_weights *weights, const char *path)
 {
     const struct syn_weights_info *info = syn_weights_info(weights);
@@ -52,7 +43,8 @@ static int run(const struct command *self, int argc, char **argv)
     struct flags flags;
     struct syn_weights *weights = NULL;
     const struct flag_set sets[] = {{&table, &options}};
-    spell_out(argc, argv);
+    static char out[] = "--out";
+    flags_spell_out(argc, argv, out);
     enum syn_status status = flags_parse(self, sets, 1, argc, argv, &flags);
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);

@@ -25,15 +25,6 @@ static const struct syn_setting rows[] = {
 };
 static const struct syn_settings_table table = {"Report", rows, sizeof rows / sizeof rows[0]};
 
-/* Every other flag has a long name only; this one everybody types. */
-static void spell_out(int argc, char **argv)
-{
-    static char output[] = "--output";
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "-o") == 0)
-            argv[i] = output;
-}
-
 static enum syn_status write_page(const struct text *data, const char *path)
 {
     struct text page = {0};
@@ -52,7 +43,8 @@ static int run(const struct command *self, int argc, char **argv)
     struct flags flags;
     struct text data = {0};
     const struct flag_set sets[] = {{&table, &options}};
-    spell_out(argc, argv);
+    static char out[] = "--output";
+    flags_spell_out(argc, argv, out);
     enum syn_status status = flags_parse(self, sets, 1, argc, argv, &flags);
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);

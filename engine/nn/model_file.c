@@ -110,13 +110,6 @@ static bool flag(struct file *file, const char *key, bool usual)
     return value ? json_is_true(value) : usual;
 }
 
-static struct syn_pooling pooling(struct file *file)
-{
-    size_t kernel = number(file, "kernel", 0, MOST_KERNEL);
-    return (struct syn_pooling){kernel, number(file, "stride", kernel ? kernel : 1, MOST_KERNEL),
-                                padding(file)};
-}
-
 /* One kind of layer: what it may be given, and how it is added. */
 struct kind {
     const char *name;
@@ -157,12 +150,20 @@ static syn_node add_relu(struct file *file, const char *name, syn_node from, syn
     return syn_graph_relu(file->graph, from);
 }
 
+static syn_node add_window(struct file *file, syn_node from,
+                           syn_node (*add)(struct syn_graph *, syn_node, struct syn_pooling))
+{
+    size_t kernel = number(file, "kernel", 0, MOST_KERNEL);
+    struct syn_pooling window = {kernel, number(file, "stride", kernel ? kernel : 1, MOST_KERNEL),
+                                 padding(file)};
+    return file->is_bad ? SYN_NOTHING : add(file->graph, from, window);
+}
+
 static syn_node add_max_pooling(struct file *file, const char *name, syn_node from, syn_node other)
 {
     (void)name;
     (void)other;
-    struct syn_pooling window = pooling(file);
-    return file->is_bad ? SYN_NOTHING : syn_graph_max_pooling(file->graph, from, window);
+    return add_window(file, from, syn_graph_max_pooling);
 }
 
 static syn_node add_average_pooling(struct file *file, const char *name, syn_node from,
@@ -170,8 +171,7 @@ static syn_node add_average_pooling(struct file *file, const char *name, syn_nod
 {
     (void)name;
     (void)other;
-    struct syn_pooling window = pooling(file);
-    return file->is_bad ? SYN_NOTHING : syn_graph_average_pooling(file->graph, from, window);
+    return add_window(file, from, syn_graph_average_pooling);
 }
 
 static syn_node add_global_average(struct file *file, const char *name, syn_node from,

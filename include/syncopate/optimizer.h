@@ -81,6 +81,10 @@ enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, doub
                                            const uint32_t *indices, const float *values,
                                            size_t count, float *weights);
 
+/* The sum of the squares of an array, such as a gradient, in double precision: what its norm and
+ * clipping are computed from. It is finite if and only if every entry is. */
+double syn_norm_square(const float *x, size_t count);
+
 /* Number of floats of state (momentum and the like; at the end, where steps are counted, their
  * number, at most 2^24): 0 for plain descent. */
 size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer);

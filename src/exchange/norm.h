@@ -5,10 +5,9 @@
 
 #include <stddef.h>
 
-#include "transport/transport.h"
+#include <syncopate/optimizer.h>
 
-/* The sum of the squares; the same bits on every machine. */
-double syn_norm_square(const float *x, size_t count);
+#include "transport/transport.h"
 
 /* What a gradient of this norm is multiplied by. 1 for one that is not finite, which is found
  * elsewhere.

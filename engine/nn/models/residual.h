@@ -1,4 +1,5 @@
-/* The basic residual block: two 3x3 convolutions beside a shortcut. */
+/* What residual networks are made of: a convolution with batch norm, and the basic block of two 3x3
+ * convolutions beside a shortcut. */
 #ifndef SYN_NN_MODELS_RESIDUAL_H
 #define SYN_NN_MODELS_RESIDUAL_H
 
@@ -10,8 +11,15 @@ enum residual_shortcut {
     SHORTCUT_PROJECTS /* option B: a 1x1 convolution with batch norm, as PyTorch has it */
 };
 
+/* Add a convolution without bias, and batch norm.
+ *   prefix  of the names, such as "layer1.0." or ""
+ *   relu    after them */
+syn_node residual_normalised(struct syn_graph *graph, const char *prefix, const char *convolution,
+                             const char *norm, syn_node x, struct syn_convolution options,
+                             bool relu);
+
 /* Add a block.
- *   prefix   of the names, such as "layer1.0"
+ *   prefix   of the names, such as "layer1.0."
  *   changes  the shape of its output is not that of x */
 syn_node residual_block(struct syn_graph *graph, const char *prefix, syn_node x, size_t outputs,
                         size_t stride, bool changes, enum residual_shortcut shortcut);

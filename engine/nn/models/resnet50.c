@@ -1,33 +1,23 @@
 /* ResNet-50: four stages of bottleneck blocks (1x1, 3x3, 1x1), the stride on the 3x3 as torchvision
  * has it. */
-#include "engine/nn/ready.h"
-
 #include <stdio.h>
 
-static syn_node normalised(struct syn_graph *g, const char *prefix, const char *convolution,
-                           const char *norm, syn_node x, struct syn_convolution options, bool relu)
-{
-    char name[64];
-    options.no_bias = true;
-    snprintf(name, sizeof name, "%s%s", prefix, convolution);
-    x = syn_graph_convolution(g, name, x, options);
-    snprintf(name, sizeof name, "%s%s", prefix, norm);
-    return syn_graph_batch_norm(g, name, x, relu);
-}
+#include "engine/nn/models/residual.h"
+#include "engine/nn/ready.h"
 
 static syn_node block(struct syn_graph *g, const char *prefix, syn_node x, size_t width,
                       size_t stride, bool projects)
 {
-    syn_node y = normalised(g, prefix, "conv1", "bn1", x,
-                            (struct syn_convolution){.outputs = width, .kernel = 1}, true);
-    y = normalised(
+    syn_node y = residual_normalised(g, prefix, "conv1", "bn1", x,
+                                     (struct syn_convolution){.outputs = width, .kernel = 1}, true);
+    y = residual_normalised(
         g, prefix, "conv2", "bn2", y,
         (struct syn_convolution){.outputs = width, .kernel = 3, .stride = stride, .padding = 1},
         true);
-    y = normalised(g, prefix, "conv3", "bn3", y,
-                   (struct syn_convolution){.outputs = 4 * width, .kernel = 1}, false);
+    y = residual_normalised(g, prefix, "conv3", "bn3", y,
+                            (struct syn_convolution){.outputs = 4 * width, .kernel = 1}, false);
     if (projects)
-        x = normalised(
+        x = residual_normalised(
             g, prefix, "down.0", "down.1", x,
             (struct syn_convolution){.outputs = 4 * width, .kernel = 1, .stride = stride}, false);
     return syn_graph_add(g, y, x, true);
@@ -39,9 +29,9 @@ static syn_node layers(struct syn_graph *g, const struct model_kind *kind,
     static const int blocks[] = {3, 4, 6, 3};
     (void)kind;
     syn_node x = syn_graph_images(g, input->channels, input->height, input->width);
-    x = normalised(g, "", "conv1", "bn1", x,
-                   (struct syn_convolution){.outputs = 64, .kernel = 7, .stride = 2, .padding = 3},
-                   true);
+    x = residual_normalised(
+        g, "", "conv1", "bn1", x,
+        (struct syn_convolution){.outputs = 64, .kernel = 7, .stride = 2, .padding = 3}, true);
     x = syn_graph_max_pooling(g, x, (struct syn_pooling){.kernel = 3, .stride = 2, .padding = 1});
     for (int stage = 0; stage < 4; stage++)
         for (int i = 0; i < blocks[stage]; i++) {

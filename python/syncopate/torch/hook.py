@@ -17,16 +17,17 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from ..core import SUMMED, Reducer, cost_as_dict
+from ..core import SUMMED, Reducer
 from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
 from ..library import Cost
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, owners, state, watch, ways, wrapped
 from .density import Density
 from .flat import Stages, future_for
-from .model import floats_at, layout_of, norm, trained_parameters
+from .model import floats_at, layout_of, trained_parameters
 from .outer import Outer, updates
 from .route import Bucket, Route, Run
+from .stats import stats_of
 
 NONFINITE = ("raise", "nan")
 
@@ -269,17 +270,7 @@ class Attached:
         """What the exchange costs this worker: the last step's figures, means over all steps, and how
         much waits in the residual. Times are in milliseconds, bytes are payload."""
         self._check_open()
-        steps = max(self.steps, 1)
-        last = cost_as_dict(self.reducer.merged.cost)
-        found: dict[str, float] = {"steps": self.steps, "workers": self.group.workers,
-                                   "parameters": self.layout.size,
-                                   "density": last["selected"] / self.layout.size}
-        found.update(last)
-        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
-        found["mean_hook_ms"] = self.hook_ms / steps
-        residual = self.residual()
-        found["residual_norm"] = 0.0 if residual is None else norm(residual)
-        return found
+        return stats_of(self, self.reducer.merged.cost, mean_hook_ms=self.hook_ms / max(self.steps, 1))
 
     def residual(self) -> torch.Tensor | None:
         """What this worker has not sent yet, in the layout's order; None if nothing is kept. A view,

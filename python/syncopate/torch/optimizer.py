@@ -16,7 +16,8 @@ from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
 from ..options import WorkerOptions
 from . import launch, owners, state, wrapped
 from .density import Density
-from .model import floats_at, layout_of, norm, trained_parameters
+from .model import floats_at, layout_of, trained_parameters
+from .stats import stats_of
 
 FIXED = ("momentum", "weight_decay", "nesterov")  # the library's, from the first step to the last
 LEAST_LR = 1e-12  # schedules may end at zero; the library wants a rate above that
@@ -247,16 +248,7 @@ class Optimizer(torch.optim.Optimizer):
     def stats(self) -> dict[str, float]:
         """What the exchange costs this worker: the last step's figures, means over all steps. Times are
         in milliseconds, bytes are payload."""
-        steps = max(self.steps, 1)
-        last = cost_as_dict(self.worker.last_cost())
-        found: dict[str, float] = {"steps": self.steps, "workers": self.group.workers,
-                                   "parameters": self.layout.size,
-                                   "density": last["selected"] / self.layout.size}
-        found.update(last)
-        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
-        residual = self.residual()
-        found["residual_norm"] = 0.0 if residual is None else norm(residual)
-        return found
+        return stats_of(self, self.worker.last_cost())
 
     @property
     def totals(self) -> dict[str, float]:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from ..core import SUMMED, Reducer, cost_as_dict
+from ..core import SUMMED, Reducer
 from ..errors import ClosedError, OptionError, PeerError
 from ..library import C
 from ..options import ReducerOptions
@@ -28,6 +28,7 @@ from .common import Common
 from .density import Density
 from .flat import Flat
 from .model import floats_at, layout_of, norm, trained_parameters
+from .stats import stats_of
 from .steps import Steps
 
 UPDATES = {"every": 4, "density": 1 / 8}  # with 2 bits about 1/115 of the bytes of DDP
@@ -295,17 +296,8 @@ class Outer:
         """What exchanges cost this worker: the last one's figures, and means over all steps of the optimizer.
         Times are in milliseconds, bytes are payload."""
         self._check_open()
-        steps = max(self.steps, 1)
-        last = cost_as_dict(self.reducer.merged.cost)
-        found: dict[str, float] = {"steps": self.steps, "skipped": self._skipped, "exchanges": self.exchanges,
-                                   "workers": self.group.workers, "parameters": self.layout.size,
-                                   "density": last["selected"] / self.layout.size}
-        found.update(last)
-        found.update({f"mean_{name}": value / steps for name, value in self.totals.items()})
-        found["learned_norm"] = norm(self._common.learned) if self.exchanges else 0.0
-        residual = self.residual()
-        found["residual_norm"] = 0.0 if residual is None else norm(residual)
-        return found
+        learned = norm(self._common.learned) if self.exchanges else 0.0
+        return stats_of(self, self.reducer.merged.cost, skipped=self._skipped, exchanges=self.exchanges, learned_norm=learned)
 
     def residual(self) -> torch.Tensor | None:
         """What this worker has not sent yet, in the layout's order; None if nothing is kept. A view, valid until

@@ -13,20 +13,10 @@ stay within the tolerance when the weights move by as much as rounding moves val
 the first draw that counts it must be right. Images are small, which makes such draws frequent.
 """
 import copy
-import pathlib
 import subprocess
 import sys
-import tempfile
 
-try:
-    import numpy as np
-    import torch
-except ImportError:
-    print("parity.py: PyTorch is not installed; skipped")
-    sys.exit(77)
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
-from pytorch_step import models  # noqa: E402
+from pytorch import check, models, np, torch
 
 GRADIENT_TOLERANCE = 1e-4
 STEP_TOLERANCE = 1e-3
@@ -252,14 +242,7 @@ def compare(name, dump_step, directory):
 def main():
     dump_step, names = sys.argv[1], sys.argv[2:] or list(CASES)
     torch.set_num_threads(2)
-    failed = False
-    for name in names:
-        with tempfile.TemporaryDirectory() as directory:
-            complaints = compare(name, dump_step, pathlib.Path(directory))
-        for complaint in complaints:
-            print(f"{name}: {complaint}")
-            failed = True
-    sys.exit(1 if failed else 0)
+    check(names, lambda name, directory: compare(name, dump_step, directory))
 
 
 if __name__ == "__main__":

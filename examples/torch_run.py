@@ -1,4 +1,4 @@
-"""What the three PyTorch examples share: flags, choosing the method, the training loop.
+"""What the PyTorch examples share: flags, choosing the method, the training loop.
 
 Start any of them with as many processes as you like; on one machine, with Debian's PyTorch:
 
@@ -24,16 +24,23 @@ import syncopate.torch
 GRADIENT_METHODS = ("ssgd", "topk", "gtopk", "strom")
 
 
-def read_flags(description, **defaults):
-    """The flags of an example, with its own defaults."""
-    parser = argparse.ArgumentParser(description=description)
+def positive(text):
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1 on")
+    return int(text)
+
+
+def read_flags(description, add_more=lambda parser: None, **defaults):
+    """The flags of an example, with its own defaults; add_more(parser) adds what only it has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algo", default="gtopk", choices=["ddp", *syncopate.recipes()],
                         help="ddp: PyTorch's own exchange, to compare with")
     parser.add_argument("--density", type=float, default=0.001, help="share of the entries sent")
     parser.add_argument("--delay", type=int, default=4, help="ssd-sgd: steps between two pulls")
     parser.add_argument("--epochs", type=float, default=defaults["epochs"])
     parser.add_argument("--steps", type=int, default=0, help="instead of epochs")
-    parser.add_argument("--batch", type=int, default=defaults["batch"], help="of each worker")
+    parser.add_argument("--batch", type=positive, default=defaults["batch"], help="of each worker")
     parser.add_argument("--lr", type=float, default=defaults["lr"], help="at its highest")
     parser.add_argument("--momentum", type=float, default=defaults.get("momentum", 0.9))
     parser.add_argument("--weight-decay", type=float, default=defaults.get("weight_decay", 1e-4))
@@ -41,7 +48,8 @@ def read_flags(description, **defaults):
     parser.add_argument("--threads", type=int, default=1, help="cores of each worker")
     parser.add_argument("--data-dir", default=os.environ.get("SYNCOPATE_DATA", "data"))
     parser.add_argument("--out", help="directory for settings.json, metrics.jsonl and summary.json")
-    parser.add_argument("--quiet", action="store_true", help="only the summary, as JSON")
+    parser.add_argument("--quiet", "--json", action="store_true", help="only the summary, as JSON")
+    add_more(parser)
     return parser.parse_args()
 
 
@@ -88,13 +96,19 @@ class Method:
         return settle()
 
 
+def count(scores, labels):
+    """(examples of a step, the share that was right)."""
+    return labels.numel(), (scores.detach().argmax(-1) == labels).float().mean().item()
+
+
 def train(model, batches, steps_per_epoch, evaluate, flags, *, name, data, loss_of, clip=0.0,
-          unit="images"):
+          unit="images", count_of=count, **facts):
     """Train, judge, and print the summary on the first worker.
 
     batches   yields (inputs, labels) of this worker's share, without end
-    evaluate  of the model: (test loss, test accuracy or nan)
+    evaluate  of the model: (test loss, test accuracy or nan[, more for the summary])
     loss_of   of (scores, labels)
+    facts     what else the summary is to have
     """
     rank = torch.distributed.get_rank()
     steps = flags.steps or max(1, round(flags.epochs * steps_per_epoch))
@@ -116,16 +130,16 @@ def train(model, batches, steps_per_epoch, evaluate, flags, *, name, data, loss_
         method.optimizer.step()
         schedule.step()
         if metrics:
-            right = (scores.detach().argmax(-1) == labels).float().mean().item()
-            metrics.step(loss.item(), labels.numel(), lr, right)
+            examples, right = count_of(scores, labels)
+            metrics.step(loss.item(), examples, lr, right)
         if rank == 0 and not flags.quiet and (step + 1) % 50 == 0:
             print(f"step {step + 1} of {steps}: loss {loss.item():.4f}", flush=True)
     seconds = time.perf_counter() - began
     with method.evaluating():
-        test_loss, test_accuracy = evaluate(model)
+        test_loss, test_accuracy, *more = evaluate(model)
     summary = {"algo": flags.algo, "model": name, "workers": torch.distributed.get_world_size(),
                "steps": steps, "seconds": seconds, "ms_per_step": 1e3 * seconds / steps,
-               "test_loss": test_loss}
+               "test_loss": test_loss, **facts, **dict(*more)}
     if not math.isnan(test_accuracy):
         summary["test_accuracy"] = test_accuracy
     if metrics:

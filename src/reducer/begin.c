@@ -15,7 +15,8 @@ static enum syn_status exchange_transfer(struct syn_work *work)
 }
 
 /* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until
- * the exchange tells what rounding took. */
+ * the exchange tells what rounding took. If that is all there will be, no newer step beginning from
+ * what is left, the exchange writes it where it stays. */
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
@@ -23,8 +24,9 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct tr
     transfer->in.values = slot->step.values ? syn_value_find(slot->step.values) : NULL;
     if (slot->dense)
         transfer->out.dense = slot->dense + bucket->first;
-    if (slot->dense_dropped)
-        transfer->out.dense_dropped = slot->dense_dropped + bucket->first;
+    if (slot->drops)
+        transfer->out.dense_dropped =
+            slot->dense_dropped ? slot->dense_dropped + bucket->first : intake->after.unsent;
     if (!reducer->residual_type->has_unsent) {
         transfer->in.dense = slot->gradient + bucket->first;
         return;
@@ -32,7 +34,8 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct tr
     struct syn_intake to_sent = *intake;
     to_sent.after.unsent = slot->sent + bucket->first;
     syn_intake_run(&to_sent, reducer->pool, 0, 0, NULL);
-    memset(intake->after.unsent, 0, bucket->size * sizeof(float));
+    if (!slot->drops || slot->dense_dropped)
+        memset(intake->after.unsent, 0, bucket->size * sizeof(float));
     transfer->in.dense = to_sent.after.unsent;
 }
 

@@ -47,7 +47,9 @@ struct slot {
     size_t before;          /* number of the residual that it began from; it writes the next one */
     float *sent;            /* [size] dense with residual: what goes */
     float *dense;           /* [size] dense: the sum */
-    float *dense_dropped;   /* [size] dense, not exact: what rounding took */
+    bool drops;             /* dense, not exact: rounding takes something */
+    float *dense_dropped;   /* [size] which lies here if a newer step may have begun meanwhile,
+                               and else in the next residual */
     struct syn_list merged; /* sparse, several buckets: all of them */
     int64_t select_ns;      /* with what is in encode_ns */
     int64_t encode_ns;

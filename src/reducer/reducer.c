@@ -71,7 +71,9 @@ static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot 
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
     if (reducer->residual_type->has_unsent)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->sent));
-    if (!reducer->values->is_exact || reducer->exchange_type->follows_density)
+    slot->drops = !reducer->values->is_exact || reducer->exchange_type->follows_density;
+    bool may_stay = reducer->options.depth == 1 && reducer->residual_type->has_unsent;
+    if (slot->drops && !may_stay)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense_dropped));
     return SYN_OK;
 }

@@ -118,6 +118,7 @@ const struct syn_store_type syn_store_replicas = {
     .open = open_state,
     .apply = apply,
     .pulled = pulled,
+    .pulled_stays = true,
     .save = save,
     .load = load,
     .load_regrouped = load_regrouped,

@@ -46,6 +46,7 @@ struct syn_store_type {
     /* The weights after the last step that pulls, once it is collected. Valid until the next step
      * that pulls is contributed. */
     const float *(*pulled)(const void *state);
+    bool pulled_stays; /* longer: until the next step is collected */
 
     /* (optional) Write the global weights, nothing being in flight. Collective. Without it they are
      * what pulled() has. */

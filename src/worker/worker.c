@@ -194,6 +194,17 @@ static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
     };
 }
 
+enum { MOVE_BLOCK = 1024 };
+
+/* What happens to the own weights. */
+struct move {
+    const float *arrived;       /* global weights to go on from; NULL: none */
+    struct syn_local_path path; /* since the ones before */
+    const float *gradient;      /* to move by; NULL: stay */
+    struct syn_local_rates rates;
+    float scale; /* of the gradient */
+};
+
 /* As long as the mean gradient may be that it stands for. */
 static float clip_own(const struct syn_worker *worker, const float *gradient)
 {
@@ -204,43 +215,64 @@ static float clip_own(const struct syn_worker *worker, const float *gradient)
     return (float)syn_norm_scale(sqrt(syn_norm_square(gradient, worker->size)), longest);
 }
 
-/* Update with a scaled gradient, a block of it at a time. */
-static void update_scaled(struct syn_worker *worker, struct syn_local_rates rates,
-                          const float *gradient, float scale)
+/* A block of the own weights takes on what has arrived, then moves by the own gradient. */
+static void move_block(struct syn_worker *worker, const struct move *move, size_t at, size_t count)
 {
-    enum { BLOCK = 1024 };
-    float scaled[BLOCK];
-    for (size_t at = 0; at < worker->size; at += BLOCK) {
-        size_t count = worker->size - at < BLOCK ? worker->size - at : BLOCK;
-        for (size_t i = 0; i < count; i++)
-            scaled[i] = scale * gradient[at + i];
-        worker->local->update(&rates, worker->v + at, scaled,
-                              worker->memory ? worker->memory + at : NULL, count);
-        rates.snapshot += rates.snapshot ? count : 0;
-        rates.global_mean += rates.global_mean ? count : 0;
+    float scaled[MOVE_BLOCK];
+    float *v = worker->v + at;
+    float *memory = worker->memory ? worker->memory + at : NULL;
+    if (move->arrived) {
+        if (worker->local->correct)
+            worker->local->correct(&move->path, v, move->arrived + at, memory, count);
+        memcpy(v, move->arrived + at, count * sizeof *v);
+    }
+    if (!move->gradient)
+        return;
+    struct syn_local_rates rates = move->rates;
+    const float *gradient = move->gradient + at;
+    rates.snapshot += rates.snapshot ? at : 0;
+    rates.global_mean += rates.global_mean ? at : 0;
+    for (size_t i = 0; move->scale != 1 && i < count; i++)
+        scaled[i] = move->scale * gradient[i];
+    worker->local->update(&rates, v, move->scale == 1 ? gradient : scaled, memory, count);
+}
+
+/* All that happens to the own weights in a step, block by block, so that each array is read and
+ * written once: a model that does not fit into the caches waits for memory in every pass.
+ *   weights  for the caller, or NULL */
+static void move_own(struct syn_worker *worker, const struct move *move, float *weights)
+{
+    for (size_t at = 0; at < worker->size; at += MOVE_BLOCK) {
+        size_t left = worker->size - at;
+        size_t count = left < MOVE_BLOCK ? left : MOVE_BLOCK;
+        move_block(worker, move, at, count);
+        if (weights)
+            memcpy(weights + at, worker->v + at, count * sizeof *weights);
     }
 }
 
+/* The global weights after `steps` steps are here: go on from them, at once if the next
+ * contribution may overwrite them. */
+static void arrive(struct syn_worker *worker, const float *weights, uint64_t steps,
+                   struct move *move)
+{
+    move->arrived = weights;
+    move->path = worker->since;
+    take_snapshot(worker, weights, steps);
+    if (worker->store_type->pulled_stays)
+        return;
+    move_own(worker, move, NULL);
+    move->arrived = NULL;
+}
+
 /* A gradient that is not finite will be found later; until then the own weights do without. */
-static void update_locally(struct syn_worker *worker, const float *gradient, double lr)
+static void depart(struct syn_worker *worker, const float *gradient, double lr, struct move *move)
 {
     if (syn_first_not_finite(gradient, worker->size) < worker->size)
         return;
-    struct syn_local_rates rates = local_rates(worker, lr);
-    float scale = clip_own(worker, gradient);
-    if (scale == 1)
-        worker->local->update(&rates, worker->v, gradient, worker->memory, worker->size);
-    else
-        update_scaled(worker, rates, gradient, scale);
-}
-
-/* The global weights after `steps` steps are here: go on from them. */
-static void adopt(struct syn_worker *worker, const float *weights, uint64_t steps)
-{
-    if (worker->local->correct)
-        worker->local->correct(&worker->since, worker->v, weights, worker->memory, worker->size);
-    memcpy(worker->v, weights, worker->size * sizeof(float));
-    take_snapshot(worker, weights, steps);
+    move->gradient = gradient;
+    move->rates = local_rates(worker, lr);
+    move->scale = clip_own(worker, gradient);
 }
 
 /* Weights that everyone should have are compared now and then. */
@@ -260,13 +292,14 @@ enum syn_status syn_worker_take(struct syn_worker *worker, const float **weights
 }
 
 static enum syn_status delayed_step(struct syn_worker *worker, const float *gradient,
-                                    const struct syn_rates *rates)
+                                    const struct syn_rates *rates, float *weights)
 {
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
+    struct move move = {0};
     const float *arrived;
     if (worker->is_pull_open) {
         SYN_TRY(syn_worker_take(worker, &arrived));
-        adopt(worker, arrived, worker->steps);
+        arrive(worker, arrived, worker->steps, &move);
         worker->is_pull_open = false;
     }
     SYN_TRY(syn_worker_contribute(worker, gradient, rates, plan.pulls));
@@ -274,13 +307,15 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
                        worker->options.optimizer.weight_decay, worker->momentum);
     bool learns_from_pulls = worker->local->correct != NULL; /* so there has to be a guess */
     if (!plan.blocks || learns_from_pulls)
-        update_locally(worker, gradient, rates->lr);
-    if (plan.blocks) {
-        SYN_TRY(syn_worker_take(worker, &arrived));
-        adopt(worker, arrived, worker->steps + 1);
-    } else {
-        worker->is_pull_open = plan.pulls;
-    }
+        depart(worker, gradient, rates->lr, &move);
+    move_own(worker, &move, plan.blocks ? NULL : weights);
+    worker->is_pull_open = plan.pulls && !plan.blocks;
+    if (!plan.blocks)
+        return SYN_OK;
+    struct move back = {0};
+    SYN_TRY(syn_worker_take(worker, &arrived));
+    arrive(worker, arrived, worker->steps + 1, &back);
+    move_own(worker, &back, weights);
     return SYN_OK;
 }
 
@@ -292,10 +327,21 @@ static enum syn_status check_rates(const struct syn_rates *rates)
 }
 
 static enum syn_status prompt_step(struct syn_worker *worker, const float *gradient,
-                                   const struct syn_rates *rates, const float **next)
+                                   const struct syn_rates *rates, float *weights)
 {
+    const float *arrived;
     SYN_TRY(syn_worker_contribute(worker, gradient, rates, true));
-    return syn_worker_take(worker, next);
+    SYN_TRY(syn_worker_take(worker, &arrived));
+    memcpy(weights, arrived, worker->size * sizeof *weights);
+    return SYN_OK;
+}
+
+static enum syn_status local_step(struct syn_worker *worker, const float *gradient,
+                                  const struct syn_rates *rates, float *weights)
+{
+    SYN_TRY(syn_inner_step(worker, gradient, rates));
+    memcpy(weights, worker->v, worker->size * sizeof *weights);
+    return SYN_OK;
 }
 
 static void add_to_total(struct syn_worker *worker)
@@ -308,16 +354,14 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
                                 const struct syn_rates *rates, float *weights)
 {
     struct syn_rates own = *rates;
-    const float *next = worker->v;
     SYN_TRY(check_rates(rates));
     SYN_TRY(syn_fitting_begin(worker, &own));
-    enum syn_status status = worker->inner ? syn_inner_step(worker, gradient, &own)
+    enum syn_status status = worker->inner ? local_step(worker, gradient, &own, weights)
                              : worker->schedule->is_delayed
-                                 ? delayed_step(worker, gradient, &own)
-                                 : prompt_step(worker, gradient, &own, &next);
+                                 ? delayed_step(worker, gradient, &own, weights)
+                                 : prompt_step(worker, gradient, &own, weights);
     if (status != SYN_OK)
         return syn_worker_recover(worker, status, weights);
-    memcpy(weights, next, worker->size * sizeof *weights);
     worker->steps++;
     worker->last = worker->cost;
     add_to_total(worker);

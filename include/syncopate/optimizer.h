@@ -63,6 +63,15 @@ enum syn_status syn_optimizer_open_layout(const struct syn_optimizer_options *op
                                           const struct syn_layout *layout,
                                           struct syn_optimizer **optimizer);
 
+/* Make further updates with other settings, and at the rates that the layout has now. What it
+ * remembers stays.
+ *   layout  of the same tensors as before
+ * SYN_INVALID, and nothing changed, if they do not fit each other or what it remembers: momentum
+ * cannot become 0, or cease to be 0. */
+enum syn_status syn_optimizer_tune(struct syn_optimizer *optimizer,
+                                   const struct syn_optimizer_options *options,
+                                   const struct syn_layout *layout);
+
 /* Update the weights with a dense gradient.
  *   lr        this step's learning rate, finite and not negative
  *   scale     what each entry of gradient is multiplied by, such as 1/P for a sum over P workers;

@@ -96,6 +96,17 @@ enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradien
                                  const struct syn_rates *rates);
 enum syn_status syn_worker_ready(struct syn_worker *worker, size_t tensor);
 
+/* Make further steps with other settings of the optimizer (learning rates are syn_rates' and the
+ * layout's multiples of it): for schedulers that change more than the learning rate.
+ *   options  of the same optimizer; the same on all workers
+ *   layout   of the same tensors, with the rates they have from now on; not needed afterwards
+ * Between two steps, on all workers alike; sends nothing. SYN_INVALID, with the reason and nothing
+ * changed, if workers go on before a result is there or parameter servers have the optimizer: then
+ * only syn_rates' learning rate changes; or if momentum, which is in the residual, would. */
+enum syn_status syn_worker_tune(struct syn_worker *worker,
+                                const struct syn_optimizer_options *options,
+                                const struct syn_layout *layout);
+
 /* Wait for all that is under way and get the global weights: for evaluation, checkpoints and the
  * end. Steps go on afterwards as if nothing had happened. Collective. SYN_NONFINITE, of a step that
  * was under way, as syn_worker_step(): the weights are written all the same. */

@@ -28,7 +28,11 @@ struct syn_optimizer {
     struct syn_optimizer_options options;
     struct span *spans; /* [span_count], neighbours differ; the last ends at size */
     size_t span_count;
+    size_t span_most; /* room for so many */
     uint64_t updates; /* so far */
+    size_t first;     /* of the layout's weights, the first one here */
+    bool is_rated;    /* the layout's rates count */
+    double stronger;  /* what weight decay is multiplied by */
     size_t size;
     size_t memory_per_weight;
     float *memory;   /* [memory_per_weight][size] */
@@ -104,6 +108,8 @@ static enum syn_status open_one(const struct syn_optimizer_options *options, siz
     if (!made)
         return syn_fail(SYN_MEMORY, "cannot allocate an optimizer");
     made->kind = kind;
+    made->stronger = 1;
+    made->span_most = spans;
     made->options = checked;
     made->size = size;
     made->memory_per_weight = kind->memory_per_weight(&checked);
@@ -135,20 +141,74 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
     return SYN_OK;
 }
 
+/* Each of the layout's tensors, as far as it is here, at its own rates. */
+static void rate(struct syn_optimizer *optimizer, const struct syn_layout *layout)
+{
+    size_t first = optimizer->first;
+    size_t past = first + optimizer->size;
+    optimizer->span_count = 0;
+    for (size_t i = 0; i < syn_layout_count(layout); i++) {
+        struct syn_tensor tensor = syn_layout_tensor(layout, i);
+        size_t end = tensor.offset + tensor.count;
+        if (end > first && tensor.offset < past)
+            add_span(optimizer, (end < past ? end : past) - first,
+                     optimizer->is_rated ? syn_layout_rates(layout, i)
+                                         : (struct syn_tensor_rates){1, 1});
+    }
+}
+
 enum syn_status syn_optimizer_open_part(double momentum,
                                         const struct syn_optimizer_options *options,
                                         const struct syn_layout *layout, size_t first, size_t count,
                                         bool is_rated, struct syn_optimizer **optimizer)
 {
     SYN_TRY(open_one(options, count, syn_layout_count(layout) + 1, optimizer));
-    (*optimizer)->options.weight_decay *= 1 / (1 - momentum);
-    for (size_t i = 0; i < syn_layout_count(layout); i++) {
-        struct syn_tensor tensor = syn_layout_tensor(layout, i);
-        size_t end = tensor.offset + tensor.count;
-        if (end > first && tensor.offset < first + count)
-            add_span(*optimizer, end < first + count ? end - first : count,
-                     is_rated ? syn_layout_rates(layout, i) : (struct syn_tensor_rates){1, 1});
-    }
+    (*optimizer)->stronger = 1 / (1 - momentum);
+    (*optimizer)->first = first;
+    (*optimizer)->is_rated = is_rated;
+    (*optimizer)->options.weight_decay *= (*optimizer)->stronger;
+    rate(*optimizer, layout);
+    return SYN_OK;
+}
+
+static enum syn_status check_layout(const struct syn_optimizer *optimizer,
+                                    const struct syn_layout *layout)
+{
+    if (syn_layout_count(layout) < optimizer->span_most &&
+        syn_layout_size(layout) >= optimizer->first + optimizer->size)
+        return SYN_OK;
+    return syn_fail(SYN_INVALID, "rates of %zu tensors; expected those it was opened with",
+                    syn_layout_count(layout));
+}
+
+/* What it remembers must fit the new settings. */
+static enum syn_status check_tuning(const struct syn_optimizer *optimizer,
+                                    struct syn_optimizer_options *options)
+{
+    SYN_TRY(syn_settings_check(&syn_optimizer_settings, options));
+    if (find(options->optimizer) != optimizer->kind)
+        return syn_fail(SYN_INVALID, "optimizer %s cannot become %s; only its settings can change",
+                        optimizer->kind->part.name, options->optimizer);
+    if (optimizer->kind->check)
+        SYN_TRY(optimizer->kind->check(options));
+    if (optimizer->kind->memory_per_weight(options) != optimizer->memory_per_weight)
+        return syn_fail(SYN_INVALID,
+                        "momentum %g cannot become %g: an update is remembered from the first step "
+                        "on or never",
+                        optimizer->options.momentum, options->momentum);
+    return SYN_OK;
+}
+
+enum syn_status syn_optimizer_tune(struct syn_optimizer *optimizer,
+                                   const struct syn_optimizer_options *options,
+                                   const struct syn_layout *layout)
+{
+    struct syn_optimizer_options checked = *options;
+    SYN_TRY(check_tuning(optimizer, &checked));
+    SYN_TRY(check_layout(optimizer, layout));
+    optimizer->options = checked;
+    optimizer->options.weight_decay *= optimizer->stronger;
+    rate(optimizer, layout);
     return SYN_OK;
 }
 

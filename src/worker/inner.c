@@ -92,6 +92,12 @@ enum syn_status syn_inner_open(struct syn_worker *worker, const struct syn_layou
     return SYN_OK;
 }
 
+enum syn_status syn_inner_tune(struct syn_inner *inner, const struct syn_optimizer_options *options,
+                               const struct syn_layout *layout)
+{
+    return syn_optimizer_tune(inner->optimizer, options, layout);
+}
+
 /* The next round begins where v is. */
 static void begin_round(struct syn_worker *worker)
 {

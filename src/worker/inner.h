@@ -25,6 +25,10 @@ enum syn_status syn_inner_open(struct syn_worker *worker, const struct syn_layou
 enum syn_status syn_inner_step(struct syn_worker *worker, const float *gradient,
                                const struct syn_rates *rates);
 
+/* Make further own steps with other settings, and at the rates that the layout has now. */
+enum syn_status syn_inner_tune(struct syn_inner *inner, const struct syn_optimizer_options *options,
+                               const struct syn_layout *layout);
+
 /* Begin a round from these weights, with nothing remembered. */
 void syn_inner_restart(struct syn_inner *inner, const float *weights);
 

@@ -67,6 +67,21 @@ static void place_momentum(struct syn_worker_options *options)
         options->optimizer.momentum = 0;
 }
 
+enum syn_status syn_worker_place(const struct syn_worker_options *resolved, double momentum,
+                                 struct syn_optimizer_options *options)
+{
+    bool is_elsewhere = syn_residual_is_moving(resolved->momentum_form);
+    if (is_elsewhere && options->momentum != momentum)
+        return syn_fail(
+            SYN_INVALID,
+            "momentum %g cannot become %g: with momentum-form %s it is in the residual, "
+            "from the first step on",
+            momentum, options->momentum, resolved->momentum_form);
+    if (syn_optimizer_adapts(options) || !has_form(resolved, MOMENTUM_GLOBAL))
+        options->momentum = 0;
+    return SYN_OK;
+}
+
 /* A density that is left open needs an exchange that follows it. */
 static void prepare_auto(struct syn_reducer_options *reducer)
 {

@@ -82,6 +82,13 @@ static enum syn_status apply(void *state, const struct syn_merged *merged, doubl
                                       merged->count, own->weights);
 }
 
+static enum syn_status tune(void *state, const struct syn_optimizer_options *options,
+                            const struct syn_layout *layout)
+{
+    struct replicas *own = state;
+    return syn_optimizer_tune(own->optimizer, options, layout);
+}
+
 static const float *pulled(const void *state)
 {
     const struct replicas *own = state;
@@ -117,6 +124,7 @@ const struct syn_store_type syn_store_replicas = {
     .part = {"replicas", "every worker has all weights and applies every sum; no weights travel"},
     .open = open_state,
     .apply = apply,
+    .tune = tune,
     .pulled = pulled,
     .pulled_stays = true,
     .save = save,

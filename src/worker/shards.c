@@ -333,6 +333,13 @@ static enum syn_status saved(const struct syn_archive *const *archives, size_t c
     return put_together(size, "store/weights", 1, 0, archives, count, weights);
 }
 
+static enum syn_status tune(void *state, const struct syn_optimizer_options *options,
+                            const struct syn_layout *layout)
+{
+    struct shards *shards = state;
+    return syn_optimizer_tune(shards->optimizer, options, layout);
+}
+
 const struct syn_store_type syn_store_shards = {
     .part = {"shards", "peer to peer: every worker keeps and updates one shard of the weights"},
     .suits = suits,
@@ -340,6 +347,7 @@ const struct syn_store_type syn_store_shards = {
     .halves_exchange = true,
     .open = open_state,
     .attach = attach,
+    .tune = tune,
     .pulled = pulled,
     .settle = settle,
     .save = save,

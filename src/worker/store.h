@@ -43,6 +43,11 @@ struct syn_store_type {
     /* Apply the sum of a step that was collected. Without it the owners have done so. */
     enum syn_status (*apply)(void *state, const struct syn_merged *merged, double lr);
 
+    /* (optional) Go on with other settings of the optimizer and the layout's rates of now, nothing
+     * being in flight. Without it they are not this worker's to change. */
+    enum syn_status (*tune)(void *state, const struct syn_optimizer_options *options,
+                            const struct syn_layout *layout);
+
     /* The weights after the last step that pulls, once it is collected. Valid until the next step
      * that pulls is contributed. */
     const float *(*pulled)(const void *state);

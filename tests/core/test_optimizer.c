@@ -348,6 +348,64 @@ static void tensors_have_rates_of_their_own(void **state)
     }
 }
 
+/* Two steps as opened, one tuned to what it was opened with: the bits of three steps. Then one with
+ * other settings: those of an optimizer of these that remembers the same. */
+static void settings_change_and_what_is_remembered_stays(void **state)
+{
+    (void)state;
+    enum { SIZE = 5000 };
+    static float gradient[SIZE];
+    static float weights[2][SIZE];
+    static float memory[2 * SIZE + 1];
+    struct syn_layout *layout = rated_layout();
+    struct syn_optimizer_options options = options_of(UPDATES - 1);
+    struct syn_optimizer *one;
+    struct syn_optimizer *two;
+    fill(gradient, SIZE, 1);
+    assert_ok(syn_optimizer_open_layout(&options, layout, &one));
+    for (int step = 0; step < 3; step++) {
+        assert_ok(syn_optimizer_apply(one, rate, share, gradient, weights[0]));
+        assert_ok(syn_optimizer_tune(one, &options, layout));
+    }
+    syn_optimizer_save(one, memory);
+    memcpy(weights[1], weights[0], sizeof weights[0]);
+    options.beta1 = 0.5;
+    options.weight_decay = 0.3;
+    assert_ok(syn_layout_rate(layout, 2, (struct syn_tensor_rates){2, 0.25}));
+    assert_ok(syn_optimizer_tune(one, &options, layout));
+    assert_ok(syn_optimizer_open_layout(&options, layout, &two));
+    assert_ok(syn_optimizer_load(two, memory, sizeof memory / sizeof memory[0]));
+    assert_ok(syn_optimizer_apply(one, rate, share, gradient, weights[0]));
+    assert_ok(syn_optimizer_apply(two, rate, share, gradient, weights[1]));
+    assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
+    syn_optimizer_free(one);
+    syn_optimizer_free(two);
+    syn_layout_free(layout);
+}
+
+static void settings_that_do_not_fit_what_is_remembered_are_refused(void **state)
+{
+    (void)state;
+    struct syn_layout *layout = rated_layout();
+    struct syn_layout *other;
+    struct syn_optimizer *optimizer;
+    struct syn_optimizer_options options;
+    syn_settings_defaults(&syn_optimizer_settings, &options);
+    assert_ok(syn_layout_new(&other));
+    assert_ok(syn_layout_add(other, "a", 1));
+    assert_ok(syn_optimizer_open_layout(&options, layout, &optimizer));
+    assert_status(SYN_INVALID, syn_optimizer_tune(optimizer, &options, other));
+    options.momentum = 0;
+    assert_status(SYN_INVALID, syn_optimizer_tune(optimizer, &options, layout));
+    options.momentum = 0.5;
+    assert_ok(syn_optimizer_tune(optimizer, &options, layout));
+    options.optimizer = "adamw";
+    assert_status(SYN_INVALID, syn_optimizer_tune(optimizer, &options, layout));
+    syn_optimizer_free(optimizer);
+    syn_layout_free(layout);
+    syn_layout_free(other);
+}
+
 static void rates_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -385,6 +443,8 @@ int main(void)
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(every_optimizer_has_a_name_and_a_line),
         cmocka_unit_test(tensors_have_rates_of_their_own),
+        cmocka_unit_test(settings_change_and_what_is_remembered_stays),
+        cmocka_unit_test(settings_that_do_not_fit_what_is_remembered_are_refused),
         cmocka_unit_test(rates_that_are_none_are_refused),
         cmocka_unit_test(a_state_with_an_impossible_number_of_updates_is_refused),
     };

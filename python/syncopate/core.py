@@ -14,7 +14,7 @@ from ctypes import byref, c_char_p, c_size_t, c_void_p
 from typing import Callable, Iterable, Sequence
 
 from .errors import ClosedError
-from .library import C, Cost, Merged, Rates, Step, Ticket
+from .library import C, Cost, Merged, Rates, Step, TensorRates, Ticket
 from .options import GroupOptions, ReducerOptions, WorkerOptions
 
 STOPPED = 11  # SYN_STOPPED
@@ -70,6 +70,10 @@ class Layout(_Owned):
             self.counts.append(count)
             self.offsets.append(self.size)
             self.size += count
+
+    def rate(self, number: int, lr: float, weight_decay: float) -> None:
+        """Give a tensor its own multiples of the optimizer's learning rate and weight decay."""
+        C.syn_layout_rate(self.handle, number, TensorRates(lr, weight_decay))
 
     def tensor_of(self, entry: int) -> int:
         """The number of the tensor that an entry of the flat array is in."""
@@ -230,6 +234,10 @@ class Worker(_Owned):
     def step(self, gradient: int, lr: float, density: float, weights: int) -> None:
         """One step. Blocks as the schedule says."""
         C.syn_worker_step(self.handle, gradient, byref(Rates(lr, density)), weights)
+
+    def tune(self, options: WorkerOptions, layout: Layout) -> None:
+        """Make further steps with these settings of the optimizer, at the layout's rates of now."""
+        C.syn_worker_tune(self.handle, options.optimizer_address, layout.handle)
 
     def settle(self, weights: int) -> None:
         """Wait for all that is under way and get the global weights."""

@@ -72,6 +72,12 @@ class Rates(Structure):
     _fields_ = [("lr", c_double), ("density", c_double), ("values", c_char_p)]
 
 
+class TensorRates(Structure):
+    """struct syn_tensor_rates."""
+
+    _fields_ = [("lr", c_double), ("weight_decay", c_double)]
+
+
 class Section(Structure):
     """struct syn_section."""
 
@@ -96,6 +102,7 @@ POST = CFUNCTYPE(c_int, c_size_t, c_void_p, c_void_p, c_size_t)  # syn_bridge_po
 STATUS_CALLS = {
     "syn_layout_new": [POINTER(c_void_p)],
     "syn_layout_add": [c_void_p, c_char_p, c_size_t],
+    "syn_layout_rate": [c_void_p, c_size_t, TensorRates],
     "syn_group_open_mpi": [c_void_p, c_void_p, POINTER(c_void_p)],
     "syn_group_open_threads": [c_size_t, c_void_p, POINTER(c_void_p)],
     "syn_bridge_join": [c_void_p, c_size_t, c_void_p, POINTER(c_void_p)],
@@ -119,6 +126,7 @@ STATUS_CALLS = {
     "syn_worker_serve": [c_void_p, c_void_p, c_void_p, c_void_p],
     "syn_worker_open": [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p)],
     "syn_worker_step": [c_void_p, c_void_p, POINTER(Rates), c_void_p],
+    "syn_worker_tune": [c_void_p, c_void_p, c_void_p],
     "syn_worker_settle": [c_void_p, c_void_p],
     "syn_worker_gather": [c_void_p, c_void_p, c_size_t, c_void_p],
     "syn_worker_save": [c_void_p, c_void_p],

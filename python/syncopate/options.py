@@ -94,6 +94,7 @@ class WorkerOptions(Options):
         super().__init__(sizes.worker_options, {"syn_worker_settings": 0,
                                                 "syn_reducer_settings": sizes.worker_reducer,
                                                 "syn_optimizer_settings": sizes.worker_optimizer})
+        self.optimizer_address = self.address + sizes.worker_optimizer
         C.syn_worker_defaults(self.address)
         C.syn_recipe_apply_worker(_encoded(algo), self.address)
 

@@ -128,9 +128,9 @@ def test_a_second_communication_hook_is_refused(ddp):
     refuses("communication hook already", syncopate.torch.attach, ddp)
 
 
-def test_a_momentum_that_changes_is_refused():
+def test_a_momentum_that_changes_while_steps_are_under_way_is_refused():
     model = nn.Linear(3, 2)
-    optimizer = syncopate.torch.Optimizer(model, "ssgd", lr=0.1, momentum=0.9)
+    optimizer = syncopate.torch.Optimizer(model, "ssd-sgd", lr=0.1, momentum=0.9)
     torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 10)
     optimizer.zero_grad()
     model(torch.ones(1, 3)).sum().backward()
@@ -271,9 +271,9 @@ def test_sparse_gradients_are_refused_by_the_name_of_their_module():
     refuses('module "0" makes sparse gradients', syncopate.torch.attach, DistributedDataParallel(model))
 
 
-def test_a_second_group_of_parameters_is_refused():
+def test_a_group_of_parameters_that_comes_later_is_refused():
     optimizer = syncopate.torch.Optimizer(nn.Linear(3, 2), "ssgd", lr=0.1)
-    refuses("one learning rate", optimizer.add_param_group, {"params": [nn.Parameter(torch.zeros(1))]})
+    refuses("groups=", optimizer.add_param_group, {"params": [nn.Parameter(torch.zeros(1))]})
     optimizer.close()
 
 

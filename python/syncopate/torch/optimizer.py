@@ -7,20 +7,18 @@ memory; their weights are kept in float32 and rounded after each step.
 from __future__ import annotations
 
 import numbers
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
 
 from ..core import SUMMED, Worker, cost_as_dict, serve
-from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
+from ..errors import ClosedError, NonFiniteError, OptionError, PeerError, StateError
 from ..options import WorkerOptions
+from . import groups as parameter_groups
 from . import launch, owners, state, wrapped
 from .density import Density
 from .model import floats_at, layout_of, trained_parameters
 from .stats import stats_of
-
-FIXED = ("momentum", "weight_decay", "nesterov")  # the library's, from the first step to the last
-LEAST_LR = 1e-12  # schedules may end at zero; the library wants a rate above that
 
 
 class Settled:
@@ -37,12 +35,15 @@ class Settled:
 
 
 class Optimizer(torch.optim.Optimizer):
-    """SGD over all workers, by any of Syncopate's methods. Collective: every process makes one, with
+    """SGD or AdamW over all workers, by any of Syncopate's methods. Collective: every process makes one, with
     the same model in the same state.
 
     model           a module, not wrapped in DistributedDataParallel
     algo            any method; od-sgd and ssd-sgd are those that only this class has
-    lr              learning rate; schedulers change it in param_groups[0]["lr"]
+    lr              learning rate; schedulers change it in param_groups, and any other field where no
+                    step is under way meanwhile (not od-sgd, ssd-sgd, nor with servers)
+    groups          as PyTorch's optimizers take them, each with lr and weight_decay of its own if it wants:
+                    [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]. Default: one group
     density         share of the entries that is sent, where a method selects
     density_warmup  topk: steps in which it falls from a quarter to that
     servers         how many of the processes, the last ones, are parameter servers; asgd needs at
@@ -57,7 +58,7 @@ class Optimizer(torch.optim.Optimizer):
     """
 
     def __init__(self, model: torch.nn.Module, algo: str = "ssd-sgd", *, lr: float,
-                 density: float | None = None, density_warmup: int = 0, servers: int = 0,
+                 groups: Sequence[dict[str, Any]] | None = None, density: float | None = None, density_warmup: int = 0, servers: int = 0,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
         wrapped.check_module(model)
         if not isinstance(lr, numbers.Real) or not lr > 0:
@@ -72,10 +73,11 @@ class Optimizer(torch.optim.Optimizer):
         self.layout = layout_of(names)
         self._model = model
         self._parameters = list(names.values())
-        defaults = {name: self.options[name] for name in ("lr", *FIXED)}
-        self._has_group = False
-        super().__init__(self._parameters, defaults)
-        self._has_group = True
+        fields = parameter_groups.fields_of(self.options)
+        self._has_groups = False
+        super().__init__(parameter_groups.of_model(names, groups, fields), {"lr": lr, **fields})
+        self._has_groups = True
+        self._tuner = parameter_groups.Tuner(self.param_groups, self._parameters, self.layout, chosen)
         self._flatten()
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
         if servers:
@@ -88,6 +90,7 @@ class Optimizer(torch.optim.Optimizer):
             self.group.close()
             return
         self._worker = self._try(Worker, self.group, self.layout, chosen, self._weights.data_ptr())
+        self._tuner.check(self._worker)
         owners.claim(names, self)
 
     @property
@@ -100,10 +103,10 @@ class Optimizer(torch.optim.Optimizer):
         return self._worker
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """There is one group: the library has one learning rate for the whole model."""
-        if self._has_group:
-            raise OptionError("one learning rate is used for the whole model; further groups of "
-                              "parameters are not supported")
+        """Groups are those that the optimizer was made with."""
+        if self._has_groups:
+            raise OptionError("parameters cannot be added later; give all of them when it is made: "
+                              "Optimizer(model, ..., groups=[...])")
         super().add_param_group(param_group)
 
     def _flatten(self) -> None:
@@ -160,7 +163,7 @@ class Optimizer(torch.optim.Optimizer):
         next step may follow. The step did not happen; nor, with a delay, did those since the bad one,
         and the model holds the global weights. With servers it is final.
         """
-        self._check_fixed()
+        worker = self.worker
         if self._own is not None:
             raise OptionError("the model holds the global weights; call resume() before the next "
                               "gradient is computed, or use: with optimizer.settle(): ...")
@@ -169,23 +172,13 @@ class Optimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         self._collect()
-        lr = max(float(self.param_groups[0]["lr"]), LEAST_LR)
+        lr = self._tuner.follow(self.param_groups, worker)
         try:
-            self._try(self.worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
+            self._try(worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
                       self._weights.data_ptr())
         finally:
             self._spread()
         return loss
-
-    def _check_fixed(self) -> None:
-        """OptionError if somebody, such as OneCycleLR, has changed what the library was opened with."""
-        worker = self.worker
-        for name in FIXED:
-            if self.param_groups[0][name] != self.options[name]:
-                raise OptionError(
-                    f"{name} was changed from {self.options[name]} to {self.param_groups[0][name]} after "
-                    f"{worker.steps()} steps, but only the learning rate can change during a run; "
-                    "OneCycleLR and CyclicLR leave momentum alone with cycle_momentum=False")
 
     @property
     def steps(self) -> int:
@@ -275,7 +268,8 @@ class Optimizer(torch.optim.Optimizer):
             raise
         packed = state.pack("worker", self.group, self.layout, self.steps, sections)
         packed["weights"] = own
-        packed["lr"] = self.param_groups[0]["lr"]
+        packed["groups"] = [{name: value for name, value in group.items() if name != "params"}
+                            for group in self.param_groups]
         return packed
 
     @torch.no_grad()
@@ -283,6 +277,10 @@ class Optimizer(torch.optim.Optimizer):
         """Take on this worker's own state, before the first step; or, from a list of all workers' in
         the order of their ranks, regroup that of a run with another number of them."""
         states = state.unpack("worker", saved, self.group, self.layout)
+        first = saved[0] if isinstance(saved, list) else saved
+        if len(first["groups"]) != len(self.param_groups):
+            raise StateError(f"the state is of an optimizer with {len(first['groups'])} groups of parameters, "
+                             f"expected {len(self.param_groups)}")
         if isinstance(saved, list):
             self._try(self.worker.load_regrouped, states)
             self._fetch()
@@ -290,7 +288,8 @@ class Optimizer(torch.optim.Optimizer):
             self._try(self.worker.load, states[0])
             self._weights.copy_(saved["weights"])
         self._own = None
-        self.param_groups[0]["lr"] = (saved[0] if isinstance(saved, list) else saved)["lr"]
+        for group, fields in zip(self.param_groups, first["groups"]):
+            group.update(fields)
         self._spread()
 
     def gather(self, values: list[int]) -> list[list[int]]:

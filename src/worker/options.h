@@ -11,8 +11,8 @@
 enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t servers,
                                    double *momentum);
 
-/* Settings of the optimizer that are to hold from now on, as a worker of these resolved options uses
- * them; SYN_INVALID if they would change momentum that is not the optimizer's.
+/* Settings of the optimizer that are to hold from now on, as a worker of these resolved options
+ * uses them; SYN_INVALID if they would change momentum that is not the optimizer's.
  *   momentum  the effective one */
 enum syn_status syn_worker_place(const struct syn_worker_options *resolved, double momentum,
                                  struct syn_optimizer_options *options);

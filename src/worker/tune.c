@@ -1,5 +1,5 @@
-/* Other settings of the optimizer during a run. They are no part of a message, so that they can only
- * change where nothing is under way that they would apply to. */
+/* Other settings of the optimizer during a run. They are no part of a message, so that they can
+ * only change where nothing is under way that they would apply to. */
 #include "base/status.h"
 #include "worker/inside.h"
 #include "worker/options.h"

@@ -12,19 +12,19 @@
 
 #include "codec/codec.h"
 
-enum { SYN_BLOCK = 256 };
+enum { SYN_VALUE_BLOCK = 256 };
 
 /* Bytes for count values of that many bits, with that many floats per block. */
 static inline size_t syn_blocks_bytes(size_t count, size_t bits, size_t scales)
 {
-    size_t blocks = (count + SYN_BLOCK - 1) / SYN_BLOCK;
+    size_t blocks = (count + SYN_VALUE_BLOCK - 1) / SYN_VALUE_BLOCK;
     return blocks * scales * sizeof(float) + (count * bits + 7) / 8;
 }
 
 /* Entries of the block that begins at `at`. */
 static inline size_t syn_block_count(size_t count, size_t at)
 {
-    return count - at < SYN_BLOCK ? count - at : SYN_BLOCK;
+    return count - at < SYN_VALUE_BLOCK ? count - at : SYN_VALUE_BLOCK;
 }
 
 /* The largest magnitude of a block, as bits. */

@@ -31,7 +31,7 @@ static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size
     const uint8_t *codes = bytes + levels_bytes(count);
     (void)kernels;
     (void)scale;
-    for (size_t at = 0; at < count; at += SYN_BLOCK, bytes += sizeof(struct levels)) {
+    for (size_t at = 0; at < count; at += SYN_VALUE_BLOCK, bytes += sizeof(struct levels)) {
         struct levels block;
         memcpy(&block, bytes, sizeof block);
         for (size_t i = at; i < at + syn_block_count(count, at); i++) {
@@ -79,7 +79,7 @@ static void encode(const struct syn_kernels *kernels, float *value, size_t count
     uint8_t *codes = bytes + levels_bytes(count);
     uint8_t *levels = bytes;
     memset(codes, 0, (count + 3) / 4);
-    for (size_t at = 0; at < count; at += SYN_BLOCK, levels += sizeof(struct levels)) {
+    for (size_t at = 0; at < count; at += SYN_VALUE_BLOCK, levels += sizeof(struct levels)) {
         struct levels block = find_levels(value + at, syn_block_count(count, at));
         memcpy(levels, &block, sizeof block);
         for (size_t i = at; i < at + syn_block_count(count, at); i++)

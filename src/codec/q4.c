@@ -16,7 +16,7 @@ static size_t scales_bytes(size_t count)
 }
 
 /* A byte is two codes; of an odd last one the second is not looked at. */
-static void unpack(const uint8_t *bytes, size_t count, int8_t code[SYN_BLOCK])
+static void unpack(const uint8_t *bytes, size_t count, int8_t code[SYN_VALUE_BLOCK])
 {
     for (size_t i = 0; i < count; i++) {
         code[2 * i] = (int8_t)((bytes[i] & 15) - BIAS);
@@ -29,8 +29,8 @@ static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size
 {
     const uint8_t *codes = bytes + scales_bytes(count);
     (void)kernels;
-    for (size_t at = 0; at < count; at += SYN_BLOCK, bytes += sizeof scale) {
-        int8_t code[SYN_BLOCK];
+    for (size_t at = 0; at < count; at += SYN_VALUE_BLOCK, bytes += sizeof scale) {
+        int8_t code[SYN_VALUE_BLOCK];
         size_t here = syn_block_count(count, at);
         memcpy(&scale, bytes, sizeof scale);
         unpack(codes + at / 2, (here + 1) / 2, code);
@@ -51,8 +51,8 @@ static void encode(const struct syn_kernels *kernels, float *value, size_t count
 {
     uint8_t *codes = bytes + scales_bytes(count);
     uint8_t *scales = bytes;
-    for (size_t at = 0; at < count; at += SYN_BLOCK, scales += sizeof scale) {
-        int8_t code[SYN_BLOCK];
+    for (size_t at = 0; at < count; at += SYN_VALUE_BLOCK, scales += sizeof scale) {
+        int8_t code[SYN_VALUE_BLOCK];
         size_t here = syn_block_count(count, at);
         scale = syn_block_quantize(value + at, here, 7, code);
         memcpy(scales, &scale, sizeof scale);

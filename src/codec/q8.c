@@ -17,7 +17,7 @@ static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size
 {
     const int8_t *codes = (const int8_t *)bytes + scales_bytes(count);
     (void)kernels;
-    for (size_t at = 0; at < count; at += SYN_BLOCK, bytes += sizeof scale) {
+    for (size_t at = 0; at < count; at += SYN_VALUE_BLOCK, bytes += sizeof scale) {
         memcpy(&scale, bytes, sizeof scale);
         syn_block_values(codes + at, syn_block_count(count, at), scale, value + at);
     }
@@ -28,7 +28,7 @@ static void encode(const struct syn_kernels *kernels, float *value, size_t count
 {
     int8_t *codes = (int8_t *)bytes + scales_bytes(count);
     uint8_t *scales = bytes;
-    for (size_t at = 0; at < count; at += SYN_BLOCK, scales += sizeof scale) {
+    for (size_t at = 0; at < count; at += SYN_VALUE_BLOCK, scales += sizeof scale) {
         scale = syn_block_quantize(value + at, syn_block_count(count, at), 127, codes + at);
         memcpy(scales, &scale, sizeof scale);
     }

@@ -74,9 +74,10 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
 {
     const struct syn_value_type *values = in->values ? in->values : own->setup.values;
     syn_ring_use(own->ring, values);
+    SYN_TRY(syn_ring_run(own->ring, in, out));
     if (values->is_exact && out->dense_dropped)
         memset(out->dense_dropped, 0, in->about.size * sizeof(float));
-    return syn_ring_run(own->ring, in, out);
+    return SYN_OK;
 }
 
 /* The largest entries, of equal ones those of lower index. Returns the largest magnitude. */
@@ -92,7 +93,8 @@ static uint32_t pick(struct syn_lane *picked, const float *dense, size_t size, s
 static void give_back(const struct adaptive *own, const struct syn_contribution *in, float *dropped)
 {
     const struct syn_list *back = &own->out.dropped;
-    memcpy(dropped, in->dense, in->about.size * sizeof *dropped);
+    if (dropped != in->dense)
+        memcpy(dropped, in->dense, in->about.size * sizeof *dropped);
     for (size_t i = 0; i < own->picked.list.count; i++)
         dropped[own->picked.list.index[i]] = 0;
     for (size_t i = 0; i < back->count; i++)

@@ -62,7 +62,8 @@ struct syn_contribution {
 
 struct syn_outcome {
     float *dense;            /* [about.size]; for dense exchanges */
-    float *dense_dropped;    /* [about.size], set if values are not exact */
+    float *dense_dropped;    /* [about.size], set if values are not exact; may be where the
+                                contribution's dense is, which is read before */
     struct syn_list merged;  /* room for merged_most() */
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
     bool is_nonfinite;

@@ -8,7 +8,8 @@
  *
  * Values of fewer bits round at every hop. A worker rounds each chunk exactly once, either when it
  * passes its partial sum on or as the owner of the whole sum; the difference goes back to that
- * worker. */
+ * worker. A chunk of the gradient has been read by then, so that the difference may lie in its
+ * place. */
 #include "exchange/ring.h"
 
 #include <stdlib.h>
@@ -214,9 +215,10 @@ static enum syn_status reduce(void *state, const struct syn_contribution *in,
     size_t size = in->about.size;
     struct syn_chunk chunk = syn_ring_own(state, size);
     out->is_nonfinite = false;
+    SYN_TRY(syn_ring_reduce(state, in->dense, out->dense, out->dense_dropped, size));
     if (out->dense_dropped)
         memset(out->dense_dropped + chunk.first, 0, chunk.count * sizeof *out->dense_dropped);
-    return syn_ring_reduce(state, in->dense, out->dense, out->dense_dropped, size);
+    return SYN_OK;
 }
 
 static enum syn_status collect(void *state, float *data, size_t size)

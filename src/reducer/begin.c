@@ -15,8 +15,8 @@ static enum syn_status exchange_transfer(struct syn_work *work)
 }
 
 /* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until
- * the exchange tells what rounding took. If that is all there will be, no newer step beginning from
- * what is left, the exchange writes it where it stays. */
+ * the exchange tells what rounding took. If no newer step can begin meanwhile, what goes lies where
+ * the next residual will, and the exchange turns one into the other. */
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
@@ -32,9 +32,10 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct tr
         return;
     }
     struct syn_intake to_sent = *intake;
-    to_sent.after.unsent = slot->sent + bucket->first;
+    if (slot->sent)
+        to_sent.after.unsent = slot->sent + bucket->first;
     syn_intake_run(&to_sent, reducer->pool, 0, 0, NULL);
-    if (!slot->drops || slot->dense_dropped)
+    if (slot->sent)
         memset(intake->after.unsent, 0, bucket->size * sizeof(float));
     transfer->in.dense = to_sent.after.unsent;
 }

@@ -133,10 +133,14 @@ static size_t write_dense(const struct syn_client *client, const struct syn_cont
     const struct syn_kernels *kernels = syn_kernels();
     float *dropped = out->dense_dropped + part.first;
     uint16_t *half = (uint16_t *)(void *)bytes;
-    kernels->to_half(half, x, part.count);
-    kernels->from_half(dropped, half, part.count);
-    for (size_t i = 0; i < part.count; i++)
-        dropped[i] = x[i] - dropped[i];
+    for (size_t at = 0; at < part.count; at += SYN_BLOCK) {
+        float rounded[SYN_BLOCK];
+        size_t count = part.count - at < SYN_BLOCK ? part.count - at : SYN_BLOCK;
+        kernels->to_half(half + at, x + at, count);
+        kernels->from_half(rounded, half + at, count);
+        for (size_t i = 0; i < count; i++)
+            dropped[at + i] = x[at + i] - rounded[i];
+    }
     return part.count * sizeof *half;
 }
 

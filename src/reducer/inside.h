@@ -45,11 +45,10 @@ struct slot {
     double lr; /* that goes along */
     bool pulls;
     size_t before;          /* number of the residual that it began from; it writes the next one */
-    float *sent;            /* [size] dense with residual: what goes */
+    float *sent;            /* [size] dense with residual: what goes; NULL: lies in the next one */
     float *dense;           /* [size] dense: the sum */
     bool drops;             /* dense, not exact: rounding takes something */
-    float *dense_dropped;   /* [size] which lies here if a newer step may have begun meanwhile,
-                               and else in the next residual */
+    float *dense_dropped;   /* [size] which lies here, or, NULL, in the next residual */
     struct syn_list merged; /* sparse, several buckets: all of them */
     int64_t select_ns;      /* with what is in encode_ns */
     int64_t encode_ns;

@@ -67,13 +67,14 @@ static enum syn_status open_sparse_transfer(struct syn_reducer *reducer, struct 
 
 static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot *slot)
 {
+    bool has_unsent = reducer->residual_type->has_unsent;
     if (!reducer->exchange_type->keeps_sums)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
-    if (reducer->residual_type->has_unsent)
-        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->sent));
     slot->drops = !reducer->values->is_exact || reducer->exchange_type->follows_density;
-    bool may_stay = reducer->options.depth == 1 && reducer->residual_type->has_unsent;
-    if (slot->drops && !may_stay)
+    bool in_place = slot->drops && reducer->options.depth == 1 && has_unsent;
+    if (has_unsent && !in_place)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->sent));
+    if (slot->drops && !in_place)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense_dropped));
     return SYN_OK;
 }

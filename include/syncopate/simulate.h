@@ -51,6 +51,7 @@ struct syn_traffic {
     double pull_bytes;   /* servers, split: of the whole result */
     double select_ms;    /* residual, selection and coding, before the exchange can begin */
     double merge_ms;     /* adding one whole contribution to another */
+    size_t params;       /* of the model, by which long packets are known; 0: there are none */
 };
 
 /* What a worker with these options sends of a model of that many parameters, and an estimate of the

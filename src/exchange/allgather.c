@@ -30,6 +30,28 @@ struct allgather {
     struct syn_sum sum;
 };
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Bytes of the longest packet that is sent at once. */
+static size_t at_once(size_t size, size_t workers)
+{
+    size_t part = larger(size / workers, LEAST_SHORT);
+    return (part + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
+}
+
+static size_t pieces_in(size_t bytes)
+{
+    return (bytes + PIECE - 1) / PIECE;
+}
+
+static size_t pieces_of(size_t size, size_t workers, size_t packet_bytes)
+{
+    return packet_bytes > at_once(size, workers) ? pieces_in(packet_bytes) : 0;
+}
+
 static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
 {
     return (double)((setup->group->workers - 1) * packet_bytes);
@@ -69,19 +91,14 @@ static void close_state(void *state)
     free(all);
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static enum syn_status allocate(struct allgather *all, const struct syn_exchange_setup *setup)
 {
     size_t workers = setup->group->workers;
     all->group = setup->group;
     all->long_room = syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size);
-    size_t part = larger(setup->size / workers, LEAST_SHORT);
-    size_t room = all->long_room < part ? all->long_room : part;
-    all->short_room = (room + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
+    size_t part = at_once(setup->size, workers);
+    all->short_room = all->long_room < part ? all->long_room : part;
+    all->short_room = (all->short_room + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
     SYN_TRY(syn_reserve(workers, all->short_room, &all->packets));
     SYN_TRY(syn_reserve(1, all->long_room, &all->passing));
     SYN_TRY(syn_post_open(setup->group, &all->post));
@@ -151,19 +168,17 @@ static bool is_long(const struct allgather *all, const struct received *packet)
                   : packet->here == SYN_PACKET_HEAD && packet->claim.bytes > SYN_PACKET_HEAD;
 }
 
-/* The next piece from the left, and the one before it to the right; either may be empty. */
-static enum syn_status pass_piece(struct syn_group *group, uint8_t *coming, size_t coming_bytes,
-                                  const uint8_t *going, size_t going_bytes)
+/* The next piece from the left, and the one before it to the right, or one of both. */
+static enum syn_status pass_piece(struct syn_group *group, const struct syn_round *round,
+                                  uint8_t *coming, size_t coming_bytes, const uint8_t *going,
+                                  size_t going_bytes)
 {
     struct syn_request requests[2] = {0};
     enum syn_status status = SYN_OK;
-    size_t workers = group->workers;
     if (coming_bytes > 0)
-        SYN_TRY(syn_group_receive(group, (group->rank + workers - 1) % workers, coming,
-                                  coming_bytes, &requests[0]));
+        SYN_TRY(syn_group_receive(group, round->receive.first, coming, coming_bytes, &requests[0]));
     if (going_bytes > 0)
-        status =
-            syn_group_send(group, (group->rank + 1) % workers, going, going_bytes, &requests[1]);
+        status = syn_group_send(group, round->send.first, going, going_bytes, &requests[1]);
     if (status != SYN_OK) /* the wait below then gives up the receive */
         syn_group_abandon(group, status, syn_error_text());
     SYN_TRY(syn_group_wait(group, requests, 2));
@@ -173,7 +188,7 @@ static enum syn_status pass_piece(struct syn_group *group, uint8_t *coming, size
     return SYN_OK;
 }
 
-static size_t piece_of(size_t left)
+static size_t next_piece(size_t left)
 {
     return left < PIECE ? left : PIECE;
 }
@@ -182,22 +197,22 @@ static size_t piece_of(size_t left)
 static enum syn_status pass_on(struct allgather *all, struct received *packet)
 {
     struct syn_group *group = all->group;
-    bool is_own = packet->peer == group->rank;
-    bool ends_here = packet->peer == (group->rank + 1) % group->workers;
     size_t total = packet->claim.bytes;
     if (total <= all->short_room || total > all->long_room)
         return syn_fail(SYN_FORMAT,
                         "packet from worker %zu: its head announces %zu bytes; expected %zu to %zu",
                         packet->peer, total, all->short_room + 1, all->long_room);
-    const uint8_t *bytes = is_own ? packet->bytes : all->passing;
-    size_t came = is_own ? total : 0;
-    size_t went = ends_here ? total : 0;
-    while (came < total || went < total) {
-        size_t coming = piece_of(total - came);
-        size_t going = ends_here ? 0 : piece_of(came - went);
-        SYN_TRY(pass_piece(group, all->passing + came, coming, bytes + went, going));
+    struct syn_members members = {.workers = group->workers, .pieces = pieces_in(total)};
+    const uint8_t *bytes = packet->peer == group->rank ? packet->bytes : all->passing;
+    size_t came = 0, went = 0;
+    struct syn_round round = {0};
+    for (size_t n = 0; syn_passing_round(members, group->rank, packet->peer, n, &round); n++) {
+        size_t coming = round.receive.count ? next_piece(total - came) : 0;
+        size_t going = round.send.count ? next_piece(total - went) : 0;
+        SYN_TRY(pass_piece(group, &round, all->passing + came, coming, bytes + went, going));
         came += coming;
         went += going;
+        round = (struct syn_round){0};
     }
     packet->bytes = bytes;
     packet->here = total;
@@ -266,6 +281,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 const struct syn_exchange_type syn_exchange_allgather = {
     .part = {"allgather", "every worker's list to every worker, then added in rank order"},
     .rounds = syn_everyone_rounds,
+    .pieces = pieces_of,
     .theory = theory,
     .merged_most = merged_most,
     .dropped_most = dropped_most,

@@ -86,6 +86,10 @@ struct syn_exchange_type {
     /* Its messages. The exchange walks these rounds itself, and the simulator has no others. */
     syn_rounds *rounds;
 
+    /* (optional) How many pieces a packet of that many bytes goes in, of a bucket of that size; 0:
+     * it is sent at once. Without it all are. */
+    size_t (*pieces)(size_t size, size_t workers, size_t packet_bytes);
+
     /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
 

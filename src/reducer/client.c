@@ -191,17 +191,30 @@ static size_t write_push(struct syn_client *client, const struct link *link,
     return sizeof head + head.bytes;
 }
 
+/* The number of the server that is peer number i of a round. */
+static size_t server_at(const struct syn_client *client, struct syn_peers peers, size_t i)
+{
+    return syn_peer_at(syn_message_members(client->group), peers, i) - client->group->workers;
+}
+
 static enum syn_status send_to(struct syn_client *client, size_t server, size_t bytes)
 {
     return syn_group_send(client->group, client->group->workers + server, client->links[server].out,
                           bytes, &client->requests[server]);
 }
 
-static enum syn_status receive_from(struct syn_client *client, size_t server)
+/* Begin what follows with receives, if servers are to answer. */
+static enum syn_status begin(struct syn_client *client, bool is_answered)
 {
-    const struct link *link = &client->links[server];
-    return syn_group_receive(client->group, client->group->workers + server, link->in,
-                             link->in_room, &client->requests[client->servers + server]);
+    struct syn_peers from = syn_message_round(client->group, true).receive;
+    memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
+    for (size_t i = 0; i < from.count && is_answered; i++) {
+        size_t server = server_at(client, from, i);
+        const struct link *link = &client->links[server];
+        SYN_TRY(syn_group_receive(client->group, client->group->workers + server, link->in,
+                                  link->in_room, &client->requests[client->servers + server]));
+    }
+    return SYN_OK;
 }
 
 /* Wait for all that was started; a failure to start is the first to be told. */
@@ -255,20 +268,18 @@ static enum syn_status end_step(struct syn_client *client, const struct syn_cont
 static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
 {
     struct syn_client *client = state;
-    bool is_answered = in->is_last && in->pulls;
-    enum syn_status status = SYN_OK;
+    struct syn_peers to = syn_message_round(client->group, false).send;
     out->is_nonfinite = false;
     out->merged.count = 0;
     out->dropped.count = 0;
     if (in->is_nonfinite)
         return syn_fail_nonfinite(client->layout, "gradient", in->first + in->nonfinite_entry);
-    memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
-    for (size_t i = 0; i < client->servers && is_answered && status == SYN_OK; i++)
-        status = receive_from(client, i);
-    for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
-        size_t bytes = write_push(client, &client->links[i], in, out);
+    enum syn_status status = begin(client, in->is_last && in->pulls);
+    for (size_t i = 0; i < to.count && status == SYN_OK; i++) {
+        size_t server = server_at(client, to, i);
+        size_t bytes = write_push(client, &client->links[server], in, out);
         if (bytes > 0)
-            status = send_to(client, i, bytes);
+            status = send_to(client, server, bytes);
     }
     SYN_TRY(wait_for_all(client, status));
     return in->is_last ? end_step(client, in, out) : SYN_OK;
@@ -316,13 +327,11 @@ static size_t write_request(const struct syn_client *client, const struct link *
 
 static enum syn_status ask_all(struct syn_client *client, const struct request *request)
 {
-    enum syn_status status = SYN_OK;
-    memset(client->requests, 0, 2 * client->servers * sizeof *client->requests);
-    for (size_t i = 0; i < client->servers && status == SYN_OK; i++) {
-        size_t bytes = write_request(client, &client->links[i], request);
-        status = request->asked ? receive_from(client, i) : SYN_OK;
-        if (status == SYN_OK)
-            status = send_to(client, i, bytes);
+    struct syn_peers to = syn_message_round(client->group, false).send;
+    enum syn_status status = begin(client, request->asked != NULL);
+    for (size_t i = 0; i < to.count && status == SYN_OK; i++) {
+        size_t server = server_at(client, to, i);
+        status = send_to(client, server, write_request(client, &client->links[server], request));
     }
     SYN_TRY(wait_for_all(client, status));
     uint64_t unused;

@@ -20,6 +20,7 @@
 #include "optim/optim.h"
 #include "reducer/options.h"
 #include "select/select.h"
+#include "topology/rounds.h"
 
 enum syn_message_kind {
     SYN_MESSAGE_PUSH,
@@ -75,6 +76,19 @@ static inline struct syn_message_form syn_message_form_of(const struct syn_worke
         .limit = is_dense ? size : syn_reducer_limit_most(reducer, size),
         .pulls_halves = !syn_value_find(options->pull_values)->is_exact,
     };
+}
+
+static inline struct syn_members syn_message_members(const struct syn_group *group)
+{
+    return (struct syn_members){.workers = group->workers, .servers = group->size - group->workers};
+}
+
+/* Who pushes to whom, or with is_answer who answers whom: the rounds of src/topology. */
+static inline struct syn_round syn_message_round(const struct syn_group *group, bool is_answer)
+{
+    struct syn_round round = {0};
+    syn_servers_rounds(syn_message_members(group), group->rank, is_answer ? 1 : 0, &round);
+    return round;
 }
 
 /* Rows of a server's state. */

@@ -1,4 +1,4 @@
-/* The synchronous way to serve: rounds, in each of which every worker says one
+/* The synchronous way to serve: rounds (syn_servers_rounds), in each of which every worker says one
  * thing, and all the same. Pushes are added in the order of ranks, whatever the order of arrival;
  * as every weight is added and updated by itself, the bits do not depend on the number of servers
  * either. */
@@ -10,9 +10,10 @@
 static enum syn_status receive_round(struct syn_shard *shard)
 {
     size_t workers = shard->group->workers;
+    struct syn_peers from = syn_message_round(shard->group, false).receive;
     enum syn_status status = SYN_OK;
-    for (size_t i = 0; i < workers && status == SYN_OK; i++)
-        status = syn_shard_receive(shard, i);
+    for (size_t i = 0; i < from.count && status == SYN_OK; i++)
+        status = syn_shard_receive(shard, syn_peer_at(syn_message_members(shard->group), from, i));
     if (status != SYN_OK)
         syn_group_abandon(shard->group, status, syn_error_text());
     SYN_TRY(syn_group_wait(shard->group, shard->requests, workers));
@@ -63,10 +64,13 @@ static enum syn_status compare_heads(const struct syn_shard *shard)
 static enum syn_status answer_all(struct syn_shard *shard, size_t bytes)
 {
     size_t workers = shard->group->workers;
+    struct syn_peers to = syn_message_round(shard->group, true).send;
     const uint8_t *message = shard->workers[0].message;
     enum syn_status status = SYN_OK;
-    for (size_t i = 0; i < workers && status == SYN_OK; i++)
-        status = syn_group_send(shard->group, i, message, bytes, &shard->requests[i]);
+    for (size_t i = 0; i < to.count && status == SYN_OK; i++) {
+        size_t worker = syn_peer_at(syn_message_members(shard->group), to, i);
+        status = syn_group_send(shard->group, worker, message, bytes, &shard->requests[worker]);
+    }
     if (status != SYN_OK)
         syn_group_abandon(shard->group, status, syn_error_text());
     return syn_group_wait(shard->group, shard->requests, workers);

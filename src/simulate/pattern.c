@@ -13,8 +13,21 @@ bool syn_pattern_find(const char *name, struct syn_pattern *pattern)
     if (!exchange && !has_servers)
         return false;
     pattern->rounds = exchange ? exchange->rounds : syn_servers_rounds;
+    pattern->pieces = exchange ? exchange->pieces : NULL;
     pattern->has_servers = has_servers;
     return true;
+}
+
+/* A packet in more pieces than this takes as long, and its simulation longer. */
+#define MOST_PIECES 8
+
+size_t syn_pattern_pieces(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
+                          size_t workers)
+{
+    if (!pattern->pieces || traffic->params == 0)
+        return 0;
+    size_t pieces = pattern->pieces(traffic->params, workers, (size_t)traffic->bytes);
+    return pieces < MOST_PIECES ? pieces : MOST_PIECES;
 }
 
 /* More than all contributions cannot come out of an exchange; servers answer with weights. */
@@ -23,7 +36,7 @@ double syn_round_bytes(const struct syn_pattern *pattern, struct syn_members mem
 {
     double all = (double)members.workers * traffic->bytes;
     double result = pattern->has_servers ? traffic->pull_bytes : fmin(traffic->pull_bytes, all);
-    return (round->is_result ? result : traffic->bytes) / (double)round->parts;
+    return round->is_head ? 0 : (round->is_result ? result : traffic->bytes) / (double)round->parts;
 }
 
 double syn_round_work_ms(const struct syn_traffic *traffic, const struct syn_round *round)

@@ -105,6 +105,7 @@ enum syn_status syn_traffic_of(const struct syn_worker_options *options, size_t 
         .every = is_local ? resolved.inner_steps : 1,
         .pull_every = pull_every(&resolved, is_dense, servers),
         .pull_bytes = 4 * (double)params,
+        .params = params,
     };
     if (syn_exchange_find(reducer->exchange)->follows_density)
         describe_adaptive(reducer, (double)params, &made);

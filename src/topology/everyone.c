@@ -1,5 +1,6 @@
 /* All messages of a round at once, the right-hand neighbour's first: with contributions as they
- * are, one round; with an owner for each part of them, two. */
+ * are, one round, or where they are long a walk around the ring for each; with an owner for each
+ * part of them, two. */
 #include "topology/rounds.h"
 
 static struct syn_peers others(struct syn_members members, size_t member)
@@ -7,9 +8,63 @@ static struct syn_peers others(struct syn_members members, size_t member)
     return (struct syn_peers){(member + 1) % members.workers, members.workers - 1};
 }
 
+/* The owner only sends, the last one only receives; those between them do the one a round after the
+ * other. */
+static size_t passing_rounds(struct syn_members members, size_t member, size_t owner)
+{
+    bool is_last = owner == (member + 1) % members.workers;
+    return members.pieces + (owner == member || is_last ? 0 : 1);
+}
+
+bool syn_passing_round(struct syn_members members, size_t member, size_t owner, size_t number,
+                       struct syn_round *round)
+{
+    size_t workers = members.workers;
+    size_t right = (member + 1) % workers;
+    bool receives = owner != member && number < members.pieces;
+    bool sends = owner == member || (owner != right && number > 0);
+    if (sends)
+        round->send = (struct syn_peers){right, 1};
+    if (receives)
+        round->receive = (struct syn_peers){(member + workers - 1) % workers, 1};
+    round->parts = members.pieces;
+    round->adds = receives && number + 1 == members.pieces ? members.pieces : 0;
+    round->is_passed_on = receives && owner != right;
+    return number < passing_rounds(members, member, owner) && workers > 1;
+}
+
+/* The number of rounds that belong to owners of lower ranks: one less each for two of them. */
+static size_t passing_begins(struct syn_members members, size_t member, size_t owner)
+{
+    size_t right = (member + 1) % members.workers;
+    return owner * (members.pieces + 1) - (member < owner ? 1 : 0) - (right < owner ? 1 : 0);
+}
+
+/* The announcements, and then every worker's contribution. */
+static bool announced_round(struct syn_members members, size_t member, size_t number,
+                            struct syn_round *round)
+{
+    if (number == 0) {
+        round->send = others(members, member);
+        round->receive = round->send;
+        round->parts = 1;
+        round->is_head = true;
+        return true;
+    }
+    number--;
+    for (size_t owner = number / (members.pieces + 1); owner < members.workers; owner++) {
+        size_t begin = passing_begins(members, member, owner);
+        if (number - begin < passing_rounds(members, member, owner))
+            return syn_passing_round(members, member, owner, number - begin, round);
+    }
+    return false;
+}
+
 bool syn_everyone_rounds(struct syn_members members, size_t member, size_t number,
                          struct syn_round *round)
 {
+    if (members.pieces > 0 && members.workers > 1)
+        return announced_round(members, member, number, round);
     round->send = others(members, member);
     round->receive = round->send;
     round->parts = 1;

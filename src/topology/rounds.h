@@ -12,6 +12,7 @@
 struct syn_members {
     size_t workers; /* ranks 0 to workers - 1; at least 1 */
     size_t servers; /* and the ranks after them */
+    size_t pieces;  /* that contributions go in, if they are too long to be sent at once; else 0 */
 };
 
 /* Members first, first + 1, ...; after the last worker or server comes the first one again. */
@@ -24,6 +25,7 @@ struct syn_round {
     struct syn_peers send; /* in this order */
     struct syn_peers receive;
     size_t parts;       /* a message is one of so many parts of a whole; at least 1 */
+    bool is_head;       /* only the head of a message goes, which announces the rest */
     bool is_result;     /* of the result; otherwise of a contribution, or of sums as large as one */
     size_t adds;        /* messages' worth that are added up when all have come; 0: none */
     bool is_lowest;     /* those added up are of no worker of a lower rank than this one */
@@ -76,8 +78,16 @@ static inline size_t syn_ring_part(size_t workers, size_t rank, size_t number)
 /* Parts around a ring: a reduce-scatter, then an all-gather. */
 syn_rounds syn_ring_rounds;
 
-/* Everything to everybody in one round, beginning on the right, so that nobody is flooded. */
+/* Everything to everybody in one round, beginning on the right, so that nobody is flooded. What is
+ * too long for that is only announced, and then passed on, one contribution after the other in the
+ * order of ranks. */
 syn_rounds syn_everyone_rounds;
+
+/* A contribution in that many pieces on its way around the ring, from its owner to the worker on
+ * the owner's left, each piece going on while the next one comes: a member's round `number`, as of
+ * syn_rounds. */
+bool syn_passing_round(struct syn_members members, size_t member, size_t owner, size_t number,
+                       struct syn_round *round);
 
 /* To each owner its part from everybody, then every owner's sum to everybody. */
 syn_rounds syn_owners_rounds;

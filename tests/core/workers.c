@@ -21,9 +21,9 @@ static void *work(void *argument)
 
 void run_workers(size_t workers, unsigned timeout_ms, worker_function *member, void *context)
 {
-    struct syn_group *groups[WORKERS_MOST];
-    struct place places[WORKERS_MOST];
-    pthread_t threads[WORKERS_MOST];
+    struct syn_group *groups[MEMBERS_MOST];
+    struct place places[MEMBERS_MOST];
+    pthread_t threads[MEMBERS_MOST];
     struct syn_group_options options;
     syn_settings_defaults(&syn_group_settings, &options);
     options.timeout_ms = timeout_ms;

@@ -7,12 +7,13 @@
 #include <syncopate/group.h>
 
 #define WORKERS_MOST 17
+#define MEMBERS_MOST (WORKERS_MOST + 4) /* with servers */
 
 /* What worker `rank` does. Must not use cmocka's assertions, which may only fail on the main
  * thread; what it finds it leaves in context. */
 typedef void worker_function(struct syn_group *group, size_t rank, void *context);
 
-/* Run member on `workers` threads and return when all have ended.
+/* Run member on `workers` threads, at most MEMBERS_MOST, and return when all have ended.
  *   timeout_ms  of the group */
 void run_workers(size_t workers, unsigned timeout_ms, worker_function *member, void *context);
 

@@ -1,9 +1,9 @@
-# The loops of kernels/ are compiled once for any machine and once for AVX2 with FMA; kernels.c chooses when it runs.
-# They may round a*b+c once: nothing compares their bits with those of another instruction set.
+# The loops of kernels/ are compiled once for any machine, once for AVX2 with FMA and once for AVX-512; kernels.c chooses
+# when it runs. They may round a*b+c once, where the machine has it: the last two sets do so alike, in the same order.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.c)
 set(kernel_sets portable)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    list(APPEND kernel_sets avx2)
+    list(APPEND kernel_sets avx2 avx512)
 endif()
 foreach(set ${kernel_sets})
     add_library(syncopate-kernels-${set} OBJECT ${kernels})
@@ -13,8 +13,9 @@ foreach(set ${kernel_sets})
     target_include_directories(syncopate-kernels-${set} PRIVATE ${PROJECT_SOURCE_DIR})
     target_sources(syncopate-engine PRIVATE $<TARGET_OBJECTS:syncopate-kernels-${set}>)
 endforeach()
-if(TARGET syncopate-kernels-avx2)
+if(TARGET syncopate-kernels-avx512)
     target_compile_options(syncopate-kernels-avx2 PRIVATE -mavx2 -mfma)
+    target_compile_options(syncopate-kernels-avx512 PRIVATE -mavx2 -mfma -mavx512f -mavx512vl -mavx512bw -mavx512dq)
 endif()
 
 # The threads are OpenMP's, as oneDNN's are. clang without its own OpenMP runs our loops on one core.

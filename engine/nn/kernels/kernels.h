@@ -1,5 +1,5 @@
-/* The loops that oneDNN 2.6 has no fast kernel for on AVX2 machines, as tables of functions: one
- * table for any machine, one for AVX2 with FMA. Arrays of images are in blocks of eight channels,
+/* The loops that oneDNN has no fast kernel for, as tables of functions: one table for any machine,
+ * one for AVX2 with FMA, one for AVX-512. Arrays of images are in blocks of eight channels,
  * [image][channel / 8][height][width][8], the channels after the last being zero; a vector of n
  * values is an image of n channels, one pixel each. */
 #ifndef SYN_NN_KERNELS_KERNELS_H
@@ -96,6 +96,64 @@ static inline size_t winograd_work(const struct winograd_shape *shape)
     return winograd_positions(shape->kernel, shape->side) *
            (winograd_rows(shape->inputs, shape->block) +
             winograd_panels(shape->outputs, shape->block));
+}
+
+/* Convolution with kernels of one pixel, stride 1. */
+struct pointwise_shape {
+    size_t images;
+    size_t inputs;  /* channels, a multiple of 8 */
+    size_t outputs; /* channels, a multiple of 8 */
+    size_t pixels;  /* of an image */
+};
+
+/* Where a filter's values are: [output][input]; for the data gradient they change places. */
+struct pointwise_filter {
+    size_t inputs; /* without padding */
+    size_t outputs;
+    size_t input_stride; /* floats from one to the next */
+    size_t output_stride;
+};
+
+struct pointwise_pass {
+    struct pointwise_shape shape;
+    const float *x;
+    const float *dy;
+    const float *filter; /* packed, inputs * outputs floats */
+    const float *bias;   /* [outputs], or NULL */
+    bool accumulate;     /* y = y + ..., if there is no bias */
+    bool relu;           /* then max(0, y) */
+    float *y;
+    float *sums; /* inputs * outputs floats */
+    float *work; /* POINTWISE_WORK floats */
+};
+
+#define POINTWISE_GROUP 224                    /* pixels multiplied together, at most */
+#define POINTWISE_WORK  (POINTWISE_GROUP * 32) /* with the outputs of the widest panel */
+
+struct pointwise_kernels {
+    /* A filter as the others want it; for blocks [begin, end) of eight outputs */
+    void (*pack)(const struct pointwise_filter *filter, const float *plain, float *packed,
+                 size_t begin, size_t end);
+    /* y = convolution of x, for groups [begin, end). With the filter packed the other way round,
+     * dy as x and dx as y it is the gradient by x. */
+    void (*forward)(const struct pointwise_pass *pass, size_t begin, size_t end);
+    /* plain = the gradient by the filter, for blocks [begin, end) of eight inputs */
+    void (*gradient)(const struct pointwise_pass *pass, const struct pointwise_filter *filter,
+                     float *plain, size_t begin, size_t end);
+};
+
+/* Parts that a large image's pixels are cut into. */
+static inline size_t pointwise_parts(const struct pointwise_shape *shape)
+{
+    return (shape->pixels + POINTWISE_GROUP - 1) / POINTWISE_GROUP;
+}
+
+/* Groups of pixels: parts of images, or several images each. */
+static inline size_t pointwise_groups(const struct pointwise_shape *shape)
+{
+    size_t parts = pointwise_parts(shape);
+    size_t images = parts == 1 ? POINTWISE_GROUP / shape->pixels : 1;
+    return (shape->images + images - 1) / images * parts;
 }
 
 /* A convolution of images with few channels, in plain order. */
@@ -202,12 +260,19 @@ struct nn_kernels {
     const char *winograd_name;
     const struct winograd_kernels *winograd;
     const struct winograd_filter_kernels *filter;
+    const char *pointwise_name;
+    bool prefers_pointwise; /* to oneDNN's, which has AVX2 only for blocks of eight channels */
+    const struct pointwise_kernels *pointwise;
     const struct few_inputs_kernels *few_inputs;
     const struct max_pooling_kernels *max_pooling;
     const struct elementwise_kernels *elementwise;
     const struct softmax_kernels *softmax;
     const struct lstm_kernels *lstm;
 };
+
+/* Those that this machine can run, the fastest last; how many there are. */
+#define NN_MOST_KERNEL_SETS 3
+size_t syn_nn_kernel_sets(const struct nn_kernels *sets[NN_MOST_KERNEL_SETS]);
 
 /* The fastest that this machine can run. */
 const struct nn_kernels *syn_nn_kernels(void);

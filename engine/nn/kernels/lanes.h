@@ -16,6 +16,13 @@ typedef int32_t lane_bits __attribute__((vector_size(LANES * sizeof(float))));
 /* Kernels are written as functions of constants (rows, kernel size) that must be folded. */
 #define SYN_INLINE static inline __attribute__((always_inline))
 
+/* Before a loop over an array that is to live in registers. */
+#ifdef __clang__
+#define SYN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SYN_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define SYN_JOIN_AGAIN(name, set) name##_##set
 #define SYN_JOIN(name, set)       SYN_JOIN_AGAIN(name, set)
 #define SYN_KERNEL(name)          SYN_JOIN(name, SYN_KERNEL_SET)

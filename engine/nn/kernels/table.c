@@ -1,12 +1,13 @@
 /* The table of one instruction set's kernels. */
 #include "engine/nn/kernels/kernels.h"
-#include "engine/nn/kernels/lanes.h"
+#include "engine/nn/kernels/wide.h"
 
 #define SYN_TEXT_AGAIN(text) #text
 #define SYN_TEXT(text)       SYN_TEXT_AGAIN(text)
 
 extern const struct winograd_kernels SYN_KERNEL(syn_winograd);
 extern const struct winograd_filter_kernels SYN_KERNEL(syn_winograd_filter);
+extern const struct pointwise_kernels SYN_KERNEL(syn_pointwise);
 extern const struct few_inputs_kernels SYN_KERNEL(syn_few_inputs);
 extern const struct max_pooling_kernels SYN_KERNEL(syn_max_pooling);
 extern const struct elementwise_kernels SYN_KERNEL(syn_elementwise);
@@ -19,6 +20,9 @@ const struct nn_kernels SYN_KERNEL(syn_nn_kernels) = {
     .winograd_name = "own_winograd:" SYN_TEXT(SYN_KERNEL_SET),
     .winograd = &SYN_KERNEL(syn_winograd),
     .filter = &SYN_KERNEL(syn_winograd_filter),
+    .pointwise_name = "own_1x1:" SYN_TEXT(SYN_KERNEL_SET),
+    .prefers_pointwise = WIDE > LANES,
+    .pointwise = &SYN_KERNEL(syn_pointwise),
     .few_inputs = &SYN_KERNEL(syn_few_inputs),
     .max_pooling = &SYN_KERNEL(syn_max_pooling),
     .elementwise = &SYN_KERNEL(syn_elementwise),

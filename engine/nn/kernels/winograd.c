@@ -18,17 +18,18 @@ static void multiply_points(const struct winograd_shape *s, size_t left, size_t 
                             const float *rows, const float *filter, float *panels, size_t count)
 {
     for (size_t position = 0; position < winograd_positions(s->kernel, s->side); position++)
-        for (size_t panel = 0; panel < right; panel += PANEL) {
-            size_t columns = panel_width(right, panel);
+        for (size_t panel = 0, columns; panel < right; panel += columns) {
+            columns = panel_width(right, panel);
             struct product p = {
                 .a = rows + position * winograd_rows(left, s->block),
                 .a_row = winograd_row(left),
                 .a_depth = 1,
                 .b = filter + (position * right + panel) * left,
-                .b_row = columns,
                 .c = panels + position * winograd_panels(right, s->block) + panel * s->block,
                 .c_row = columns,
+                .c_eight = LANES,
                 .depth = left,
+                .blocks = 1,
             };
             multiply(&p, count, columns);
         }
@@ -39,17 +40,18 @@ static void multiply_gradient(const struct winograd_shape *s, const float *rows,
                               const float *panels, float *filter, size_t count)
 {
     for (size_t position = 0; position < winograd_positions(s->kernel, s->side); position++)
-        for (size_t panel = 0; panel < s->outputs; panel += PANEL) {
-            size_t columns = panel_width(s->outputs, panel);
+        for (size_t panel = 0, columns; panel < s->outputs; panel += columns) {
+            columns = panel_width(s->outputs, panel);
             struct product p = {
                 .a = rows + position * winograd_rows(s->inputs, s->block),
                 .a_row = 1,
                 .a_depth = winograd_row(s->inputs),
                 .b = panels + position * winograd_panels(s->outputs, s->block) + panel * s->block,
-                .b_row = columns,
                 .c = filter + (position * s->outputs + panel) * s->inputs,
                 .c_row = columns,
+                .c_eight = LANES,
                 .depth = count,
+                .blocks = 1,
                 .accumulate = true,
             };
             multiply(&p, s->inputs, columns);

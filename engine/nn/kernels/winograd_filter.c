@@ -11,6 +11,7 @@
 #include "engine/nn/kernels/winograd_points.h"
 
 #define MOST_KERNEL 5
+#define SHARE       16 /* outputs, the unit in which cores share panels */
 
 /* o = G g */
 SYN_INLINE void filter_points(const lanes *g, lanes *o, const size_t kernel, const size_t tile)
@@ -148,20 +149,19 @@ static size_t padded(size_t channels)
  * cache line. */
 static size_t offset(size_t inputs, size_t outputs, size_t input, size_t output)
 {
-    size_t panel = output / PANEL * PANEL;
+    size_t panel = panel_start(outputs, output);
     return panel * inputs + input * panel_width(outputs, panel) + (output - panel);
 }
 
-/* Panels, counted in units of sixteen outputs, are what cores share. */
 static void transform(const struct winograd_filter *f, const float *plain, float *transformed,
                       size_t begin, size_t end)
 {
     size_t inputs = padded(f->inputs);
     size_t outputs = padded(f->outputs);
-    size_t stop = end * PANEL < outputs ? end * PANEL : outputs;
-    for (size_t panel = begin * PANEL; panel < stop; panel += PANEL)
+    size_t stop = end * SHARE < outputs ? end * SHARE : outputs;
+    for (size_t share = begin * SHARE; share < stop; share += SHARE)
         for (size_t input = 0; input < inputs; input++)
-            for (size_t k = panel; k < outputs && k < panel + PANEL; k += LANES) {
+            for (size_t k = share; k < outputs && k < share + SHARE; k += LANES) {
                 float *to = transformed + offset(inputs, outputs, input, k);
                 if (f->kernel == 5)
                     transform_eight(f, plain, input, k, to, inputs * outputs, 5, 6);
@@ -177,10 +177,10 @@ static void restore(const struct winograd_filter *f, const float *transformed, f
 {
     size_t inputs = padded(f->inputs);
     size_t outputs = padded(f->outputs);
-    size_t stop = end * PANEL < outputs ? end * PANEL : outputs;
-    for (size_t panel = begin * PANEL; panel < stop; panel += PANEL)
+    size_t stop = end * SHARE < outputs ? end * SHARE : outputs;
+    for (size_t share = begin * SHARE; share < stop; share += SHARE)
         for (size_t input = 0; input < f->inputs; input++)
-            for (size_t k = panel; k < outputs && k < panel + PANEL; k += LANES) {
+            for (size_t k = share; k < outputs && k < share + SHARE; k += LANES) {
                 const float *from = transformed + offset(inputs, outputs, input, k);
                 if (f->kernel == 5)
                     restore_eight(f, from, input, k, plain, inputs * outputs, 5, 6);

@@ -1,6 +1,6 @@
 /* Tiles between images and the points of a block of tiles. Points are arrays
  * [position][tile][channel], the channels of a tile either as one row (the left factor of a
- * product) or cut into panels of sixteen (the right one, and the result). */
+ * product) or cut into panels (the right one, and the result). */
 #ifndef SYN_NN_KERNELS_WINOGRAD_TILE_H
 #define SYN_NN_KERNELS_WINOGRAD_TILE_H
 
@@ -11,7 +11,7 @@
 /* The eight channels from number c on of tile number at, in panels. */
 static inline size_t panel_offset(size_t channels, size_t block, size_t at, size_t c)
 {
-    size_t panel = c / PANEL * PANEL;
+    size_t panel = panel_start(channels, c);
     return panel * block + at * panel_width(channels, panel) + (c - panel);
 }
 

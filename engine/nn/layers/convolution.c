@@ -1,4 +1,5 @@
-/* Convolution: what it is. How it is computed is in winograd.c, direct.c and few_inputs.c. */
+/* Convolution: what it is. How it is computed is in winograd.c, pointwise.c, direct.c and
+ * few_inputs.c. */
 #include "engine/nn/layers/convolution.h"
 
 #include <math.h>
@@ -85,6 +86,8 @@ static void forward(struct plan *plan, const struct node *node)
 {
     if (winograd_fits(plan, node))
         winograd_forward(plan, node);
+    else if (pointwise_fits(plan, node))
+        pointwise_forward(plan, node);
     else
         direct_forward(plan, node);
 }
@@ -93,6 +96,8 @@ static void backward(struct plan *plan, const struct node *node)
 {
     if (winograd_fits(plan, node))
         winograd_backward(plan, node);
+    else if (pointwise_fits(plan, node))
+        pointwise_backward(plan, node);
     else
         direct_backward(plan, node);
 }

@@ -1,5 +1,6 @@
-/* The ways of a convolution: by Winograd's method, where the kernel is 3x3 or 5x5 with stride 1, or
- * by oneDNN's direct kernels, with one of our own where those fail. */
+/* The ways of a convolution: by Winograd's method, where the kernel is 3x3 or 5x5 with stride 1;
+ * as a product of matrices, where it is a single pixel and our product is the faster; or by
+ * oneDNN's direct kernels, with one of our own where those fail. */
 #ifndef SYN_NN_LAYERS_CONVOLUTION_H
 #define SYN_NN_LAYERS_CONVOLUTION_H
 
@@ -12,6 +13,11 @@ enum { CONVOLUTION_WEIGHT, CONVOLUTION_BIAS };
 bool winograd_fits(const struct plan *plan, const struct node *node);
 void winograd_forward(struct plan *plan, const struct node *node);
 void winograd_backward(struct plan *plan, const struct node *node);
+
+/* Whether the kernel is a single pixel, and this machine's set of kernels is fast at that. */
+bool pointwise_fits(const struct plan *plan, const struct node *node);
+void pointwise_forward(struct plan *plan, const struct node *node);
+void pointwise_backward(struct plan *plan, const struct node *node);
 
 void direct_forward(struct plan *plan, const struct node *node);
 void direct_backward(struct plan *plan, const struct node *node);

@@ -3,23 +3,13 @@
  * Values lie in blocks of eight channels, so that whole blocks are copied or left zero. */
 #include <string.h>
 
-#include "engine/nn/emit.h"
+#include "engine/nn/layers/subsample.h"
 #include "engine/nn/parallel.h"
 
 #define BLOCK 8
 
-struct state {
-    size_t images;
-    size_t blocks;     /* of the input */
-    size_t out_blocks; /* of the output */
-    size_t before;     /* blocks of zeros before the input's */
-    size_t height, width;
-    size_t out_height, out_width;
-    size_t stride;
-};
-
 struct job {
-    const struct state *state;
+    const struct subsample *state;
     const float *from;
     float *to;
 };
@@ -49,30 +39,19 @@ static bool shape(struct syn_graph *graph, struct node *node)
 }
 
 static void add(struct plan *plan, const struct node *node, const char *work, kernel_run *run,
-                struct place from, struct place to)
+                const struct subsample *s, struct place from, struct place to)
 {
-    const struct shape *in = graph_from(plan->graph, node, 0);
-    const struct shape *out = &node->shape;
-    struct state state = {.images = plan_rows(plan, node),
-                          .blocks = in->channels / BLOCK,
-                          .out_blocks = out->channels / BLOCK,
-                          .before = (out->channels - in->channels) / 2 / BLOCK,
-                          .height = in->height,
-                          .width = in->width,
-                          .out_height = out->height,
-                          .out_width = out->width,
-                          .stride = node->options.subsample.stride};
     struct kernel kernel = {.node = node,
                             .work = work,
                             .implementation = "own",
                             .run = run,
                             .places = {from, to},
                             .place_count = 2};
-    plan_add(plan, &kernel, &state, sizeof state);
+    plan_add(plan, &kernel, s, sizeof *s);
 }
 
 /* The plane of the input that output plane number i shows, by its number; SIZE_MAX: zeros. */
-static size_t shown_by(const struct state *s, size_t i)
+static size_t shown_by(const struct subsample *s, size_t i)
 {
     const size_t block = i % s->out_blocks;
     const bool is_zero = block < s->before || block >= s->before + s->blocks;
@@ -83,7 +62,7 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
 {
     (void)part;
     const struct job *job = context;
-    const struct state *s = job->state;
+    const struct subsample *s = job->state;
     const size_t values = s->out_height * s->out_width * BLOCK;
     for (size_t i = begin; i < end; i++) {
         float *to = job->to + i * values;
@@ -99,20 +78,27 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
     }
 }
 
+static void put(float *to, const float *from, bool accumulate)
+{
+    for (size_t i = 0; i < BLOCK; i++)
+        to[i] = accumulate ? to[i] + from[i] : from[i];
+}
+
 static void gradient_part(void *context, size_t part, size_t begin, size_t end)
 {
     (void)part;
     const struct job *job = context;
-    const struct state *s = job->state;
+    const struct subsample *s = job->state;
     const size_t values = s->height * s->width * BLOCK;
     for (size_t i = begin; i < end; i++) {
         const size_t plane = i / s->blocks * s->out_blocks + s->before + i % s->blocks;
         const float *from = job->from + plane * s->out_height * s->out_width * BLOCK;
         float *to = job->to + i * values;
-        memset(to, 0, values * sizeof *to);
+        if (!s->accumulate)
+            memset(to, 0, values * sizeof *to);
         for (size_t y = 0; y < s->out_height; y++)
             for (size_t x = 0; x < s->out_width; x++, from += BLOCK)
-                memcpy(to + (y * s->width + x) * s->stride * BLOCK, from, BLOCK * sizeof *to);
+                put(to + (y * s->width + x) * s->stride * BLOCK, from, s->accumulate);
     }
 }
 
@@ -133,18 +119,48 @@ static enum syn_status run_gradient(const struct kernel *kernel, void *const at[
     return SYN_OK;
 }
 
+void subsample_forward(struct plan *plan, const struct node *node, const struct subsample *s,
+                       struct place x, struct place y)
+{
+    add(plan, node, "take pixels", run_forward, s, x, y);
+}
+
+void subsample_backward(struct plan *plan, const struct node *node, const struct subsample *s,
+                        struct place dy, struct place dx)
+{
+    add(plan, node, "spread pixels", run_gradient, s, dy, dx);
+}
+
+static struct subsample describe(const struct plan *plan, const struct node *node)
+{
+    const struct shape *in = graph_from(plan->graph, node, 0);
+    const struct shape *out = &node->shape;
+    return (struct subsample){.images = plan_rows(plan, node),
+                              .blocks = in->channels / BLOCK,
+                              .out_blocks = out->channels / BLOCK,
+                              .before = (out->channels - in->channels) / 2 / BLOCK,
+                              .height = in->height,
+                              .width = in->width,
+                              .out_height = out->height,
+                              .out_width = out->width,
+                              .stride = node->options.subsample.stride};
+}
+
 static void forward(struct plan *plan, const struct node *node)
 {
-    struct place from = plan_input(plan, node, 0);
-    add(plan, node, "forward", run_forward, from, plan_new_output(plan, node));
+    struct subsample s = describe(plan, node);
+    struct place x = plan_input(plan, node, 0);
+    subsample_forward(plan, node, &s, x, plan_new_output(plan, node));
 }
 
 static void backward(struct plan *plan, const struct node *node)
 {
     if (!plan_wants_gradient(plan, node, 0))
         return;
-    struct delivery delivery = plan_deliver_begin(plan, node, 0, 0);
-    add(plan, node, "backward", run_gradient, plan_gradient(plan, node), delivery.to);
+    struct subsample s = describe(plan, node);
+    struct delivery delivery = plan_deliver_begin(plan, node, 0, DELIVER_ACCUMULATES);
+    s.accumulate = delivery.accumulate;
+    subsample_backward(plan, node, &s, plan_gradient(plan, node), delivery.to);
     plan_deliver_end(plan, node, &delivery);
 }
 

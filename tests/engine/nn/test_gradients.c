@@ -35,6 +35,24 @@ static syn_node convolution_without_bias(struct syn_graph *graph, syn_node from)
     return syn_graph_convolution(graph, "layer", from, how);
 }
 
+static syn_node single_pixels(struct syn_graph *graph, syn_node from)
+{
+    struct syn_convolution first = {.outputs = 11, .kernel = 1};
+    from = syn_graph_convolution(graph, "first", from, first);
+    struct syn_convolution how = {.outputs = 11, .kernel = 1, .no_bias = true};
+    return syn_graph_add(graph, from, syn_graph_convolution(graph, "layer", from, how), false);
+}
+
+/* The second path to the same input finds a gradient there to add to. */
+static syn_node single_pixels_with_stride(struct syn_graph *graph, syn_node from)
+{
+    struct syn_convolution first = {.outputs = 9, .kernel = 3, .padding = 1};
+    from = syn_graph_convolution(graph, "first", from, first);
+    struct syn_convolution how = {.outputs = 20, .kernel = 1, .stride = 2};
+    syn_node one = syn_graph_convolution(graph, "one", from, how);
+    return syn_graph_add(graph, one, syn_graph_convolution(graph, "two", from, how), false);
+}
+
 static syn_node inner_product(struct syn_graph *graph, syn_node from)
 {
     return syn_graph_inner_product(graph, "layer", from, 9);
@@ -240,6 +258,8 @@ static const struct {
 } cases[] = {
     {"convolution", convolution, false},
     {"convolution without bias", convolution_without_bias, false},
+    {"convolution of single pixels", single_pixels, false},
+    {"the same with a stride", single_pixels_with_stride, false},
     {"inner product", inner_product, false},
     {"batch norm", batch_norm, false},
     {"batch norm with relu", batch_norm_with_relu, false},

@@ -81,7 +81,6 @@ struct syn_exchange_type {
     bool follows_density;   /* each contribution says how much of it may be sent, and in what form;
                              * what is not sent comes back as dropped */
     bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
-    bool takes_whole;       /* a step is one bucket, whatever bucket_bytes says */
 
     /* Its messages. The exchange walks these rounds itself, and the simulator has no others. */
     syn_rounds *rounds;

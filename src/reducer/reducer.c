@@ -19,8 +19,7 @@ size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t 
 static enum syn_status cut_into_buckets(struct syn_reducer *reducer)
 {
     size_t tensors = syn_layout_count(reducer->layout);
-    bool is_cut = !reducer->exchange_type->takes_whole;
-    size_t full = is_cut ? (size_t)reducer->options.bucket_bytes / sizeof(float) : 0;
+    size_t full = (size_t)reducer->options.bucket_bytes / sizeof(float);
     SYN_TRY(syn_allocate(tensors, sizeof *reducer->bucket_of, &reducer->bucket_of));
     SYN_TRY(syn_allocate(tensors, sizeof *reducer->is_ready, &reducer->is_ready));
     SYN_TRY(syn_allocate(tensors, sizeof *reducer->buckets, &reducer->buckets));

@@ -33,6 +33,7 @@ enum syn_trait_number {
     /* of a worker's */
     SYN_TRAIT_WORKER, /* they are a worker's */
     SYN_TRAIT_ASYNC,
+    SYN_TRAIT_LOCAL,          /* workers train by themselves between exchanges */
     SYN_TRAIT_DELAYED,        /* workers move on by local updates */
     SYN_TRAIT_ADAPTS,         /* the optimizer has momentum of its own */
     SYN_TRAIT_MOMENTUM_MOVES, /* momentum is the residual's */

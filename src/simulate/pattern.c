@@ -19,7 +19,7 @@ bool syn_pattern_find(const char *name, struct syn_pattern *pattern)
 }
 
 /* A packet in more pieces than this takes as long, and its simulation longer. */
-#define MOST_PIECES 8
+#define MOST_PIECES 4
 
 size_t syn_pattern_pieces(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
                           size_t workers)

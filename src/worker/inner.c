@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "exchange/norm.h"
 #include "optim/optim.h"
-#include "residual/residual.h"
 #include "worker/inside.h"
 
 struct syn_inner {
@@ -35,28 +34,6 @@ struct syn_worker_options syn_inner_store_options(const struct syn_worker_option
     options.optimizer.momentum = resolved->outer_momentum;
     options.optimizer.nesterov = resolved->outer_momentum > 0;
     return options;
-}
-
-enum syn_status syn_inner_check(const struct syn_worker_options *options)
-{
-    if (!syn_schedule_find(options->schedule)->is_local)
-        return SYN_OK;
-    if (syn_residual_is_moving(options->momentum_form))
-        return syn_fail(SYN_INVALID,
-                        "momentum-form %s is for gradients, but schedule %s sends how far workers "
-                        "came; use momentum-form global and outer-momentum",
-                        options->momentum_form, options->schedule);
-    if (options->send_updates)
-        return syn_fail(SYN_INVALID,
-                        "send-updates is for gradients; schedule %s sends updates "
-                        "anyway",
-                        options->schedule);
-    if (options->reducer.density == SYN_AUTO)
-        return syn_fail(SYN_INVALID,
-                        "density auto fits what every step sends; schedule %s sends once in "
-                        "inner-steps, so give a density",
-                        options->schedule);
-    return SYN_OK;
 }
 
 void syn_inner_close(struct syn_inner *inner)

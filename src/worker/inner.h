@@ -41,9 +41,6 @@ enum syn_status syn_inner_load_memory(struct syn_inner *inner, const struct syn_
 
 void syn_inner_close(struct syn_inner *inner);
 
-/* Why these options cannot be had with schedule local, as a failure. */
-enum syn_status syn_inner_check(const struct syn_worker_options *options);
-
 /* The options that stores are opened with: with schedule local, theirs is the outer optimizer. */
 struct syn_worker_options syn_inner_store_options(const struct syn_worker_options *resolved);
 

@@ -11,7 +11,6 @@
 #include "residual/residual.h"
 #include "schedule/schedule.h"
 #include "select/select.h"
-#include "worker/inner.h"
 #include "worker/store.h"
 
 /* The forms of momentum, in the order of their names. */
@@ -127,6 +126,7 @@ static uint64_t asked_traits(const struct syn_worker_options *options)
            SYN_TRAIT_IF(MOMENTUM, optimizer->momentum > 0) |
            SYN_TRAIT_IF(ADAPTS, syn_optimizer_adapts(optimizer)) |
            SYN_TRAIT_IF(MOMENTUM_MOVES, syn_residual_is_moving(options->momentum_form)) |
+           SYN_TRAIT_IF(LOCAL, syn_schedule_find(options->schedule)->is_local) |
            SYN_TRAIT_IF(DELAYED, syn_schedule_find(options->schedule)->is_delayed) |
            SYN_TRAIT_IF(MOMENTUM_GLOBAL, has_form(options, MOMENTUM_GLOBAL));
 }
@@ -158,7 +158,6 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
     bool has_momentum =
         !has_form(options, MOMENTUM_NONE) && !syn_optimizer_adapts(&options->optimizer);
     *momentum = has_momentum ? options->optimizer.momentum : 0;
-    SYN_TRY(syn_inner_check(options));
     const struct syn_chosen chosen[] = {{&syn_worker_settings, options},
                                         {&syn_reducer_settings, &options->reducer},
                                         {&syn_optimizer_settings, &options->optimizer}};

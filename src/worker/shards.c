@@ -42,12 +42,14 @@ struct shards {
     uint64_t failed_attempt; /* 1 + that whose steps cannot be applied any more; 0: none */
 };
 
-/* With a delay and whole gradients it sends less than replicas, to the same bits. */
+/* With a delay and whole gradients, in one bucket, it sends less than replicas, to the same
+ * bits. */
 static bool suits(const struct syn_worker_options *options)
 {
     return syn_schedule_find(options->schedule)->is_delayed &&
            syn_select_find(options->reducer.select)->is_dense &&
            syn_value_find(options->reducer.values)->is_exact &&
+           options->reducer.bucket_bytes == 0 &&
            !syn_exchange_find(options->reducer.exchange)->follows_density;
 }
 
@@ -212,7 +214,6 @@ static const struct syn_exchange_type owners = {
     .part = {"shards", "to the worker in charge of each shard"},
     .is_dense = true,
     .keeps_sums = true,
-    .takes_whole = true,
     .run = run,
 };
 

@@ -154,12 +154,26 @@ static void an_exchange_that_leaves_no_sums_is_refused(void **state)
     assert_non_null(strstr(syn_error_text(), "allgather"));
 }
 
+/* They would leave each sum with one worker at a time; whoever asks for buckets alone gets
+ * replicas. */
+static void buckets_are_refused(void **state)
+{
+    (void)state;
+    struct syn_worker_options options = quadratic_options("ssd-sgd");
+    options.reducer.bucket_bytes = 900;
+    assert_ok(syn_worker_check(&options));
+    options.store = "shards";
+    assert_status(SYN_INVALID, syn_worker_check(&options));
+    assert_non_null(strstr(syn_error_text(), "bucket-bytes must be 0, not 900"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_that_round_lose_nothing_in_shards),
         cmocka_unit_test(steps_that_were_dropped_leave_no_trace_in_shards),
         cmocka_unit_test(an_exchange_that_leaves_no_sums_is_refused),
+        cmocka_unit_test(buckets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

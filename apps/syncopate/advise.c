@@ -42,12 +42,13 @@ static void print_measured(const struct syn_advice *advice)
 static void print_words(const struct syn_advice *advice)
 {
     print_measured(advice);
-    printf("%-14s %14s %20s %18s\n", "method", "ms/step", "of computing alone", "KB sent by each");
+    printf("%-14s %8s %14s %18s %19s %16s\n", "method", "ms/step", "with warm-ups",
+           "to equal accuracy", "of computing alone", "KB sent by each");
     for (size_t i = 0; i < advice->count; i++) {
         const struct syn_advice_row *row = &advice->rows[i];
-        printf("%-14s %14.1f %18.0f %% %18.1f%s\n", row->name, row->step_ms,
-               100 * advice->compute_ms / row->step_ms, row->bytes_out / 1000,
-               i == advice->best ? "  <-" : "");
+        printf("%-14s %8.1f %14.1f %18.1f %17.0f %% %16.1f%s\n", row->name, row->step_ms,
+               row->run_ms, row->even_ms, 100 * advice->compute_ms / row->step_ms,
+               row->bytes_out / 1000, i == advice->best ? "  <-" : "");
     }
     printf("\n%s%s\n", advice->is_dense_fine ? "DO NOT COMPRESS: " : "", advice->verdict);
 }

@@ -32,7 +32,8 @@ static enum syn_status hear_first(const struct syn_run *run, struct syn_advice *
     return status;
 }
 
-enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice)
+enum syn_status syn_advise_run(struct syn_run *run, const struct syn_train_options *asked,
+                               struct syn_advice *advice)
 {
     struct syn_advice made;
     memset(&made, 0, sizeof made);
@@ -42,7 +43,7 @@ enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice)
     SYN_TRY(hear_first(run, &made));
     SYN_TRY(syn_measure_links(run->replica.group, message_bytes(run),
                               fmin(made.together_ms, MOST_REST), &made.links));
-    SYN_TRY(syn_advise_predict(&run->replica.options, &made));
+    SYN_TRY(syn_advise_predict(asked, syn_position_length(&run->replica.at), &made));
     SYN_TRY(hear_first(run, &made));
     made.is_first = run->replica.rank == 0;
     *advice = made;
@@ -56,7 +57,7 @@ enum syn_status syn_advise_choose(struct syn_run *run)
         return SYN_OK;
     run->replica.options.algo = "ssgd";
     if (run->replica.options.workers > 1) {
-        SYN_TRY(syn_advise_run(run, &advice));
+        SYN_TRY(syn_advise_run(run, &run->replica.options, &advice));
         run->replica.options.algo = advice.rows[advice.best].name;
         snprintf(run->replica.options.advice, sizeof run->replica.options.advice, "%s",
                  advice.verdict);
@@ -103,7 +104,7 @@ static void advise_as(void *context, size_t member)
     if (!adviser->is_prepared)
         adviser->status = prepare(adviser);
     if (adviser->status == SYN_OK)
-        adviser->status = syn_advise_run(&adviser->run, &adviser->advice);
+        adviser->status = syn_advise_run(&adviser->run, adviser->options, &adviser->advice);
     if (adviser->status != SYN_OK)
         syn_group_leave(adviser->group, adviser->status, syn_error_text());
     syn_run_close(&adviser->run);

@@ -11,12 +11,14 @@
  * Collective. */
 enum syn_status syn_advise_measure(struct syn_run *run, struct syn_advice *advice);
 
-/* What each method would take, and which to use, from what was measured. Pure arithmetic. */
-enum syn_status syn_advise_predict(const struct syn_train_options *options,
+/* What each method would take, and which to use, from what was measured. Pure arithmetic.
+ *   asked  what nobody has resolved yet: warm-ups follow each method */
+enum syn_status syn_advise_predict(const struct syn_train_options *asked, struct syn_length length,
                                    struct syn_advice *advice);
 
 /* Measure links and computing, and predict. Every worker gets worker 0's. Collective. */
-enum syn_status syn_advise_run(struct syn_run *run, struct syn_advice *advice);
+enum syn_status syn_advise_run(struct syn_run *run, const struct syn_train_options *asked,
+                               struct syn_advice *advice);
 
 /* With algo auto: measure, choose the method that suits, and write down why. Collective. */
 enum syn_status syn_advise_choose(struct syn_run *run);

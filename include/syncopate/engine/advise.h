@@ -1,5 +1,6 @@
 /* Which method to use, said beforehand: measures the links between the workers and how fast they
- * compute, predicts what a step of every method would take, and advises. */
+ * compute, predicts what a step of every method would take, and advises by the
+ * time to the same accuracy. */
 #ifndef SYNCOPATE_ENGINE_ADVISE_H
 #define SYNCOPATE_ENGINE_ADVISE_H
 
@@ -18,7 +19,9 @@ extern "C" {
 /* One method, predicted. */
 struct syn_advice_row {
     char name[32];
-    double step_ms;
+    double step_ms;   /* after warm-ups */
+    double run_ms;    /* of a step, the mean over the run, its warm-ups included */
+    double even_ms;   /* run_ms for as much progress as a step of ssgd makes, roughly */
     double bytes_out; /* of each worker, per step */
 };
 

@@ -1,0 +1,126 @@
+/* Advice is arithmetic on what was measured: here the measurements are made up. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/train/advise/advise.h"
+
+enum { PARAMS = 431080 }; /* LeNet */
+
+/* Four workers that compute for 25 ms, on links of that rate. */
+static struct syn_advice measured(double mbit_per_s)
+{
+    struct syn_advice advice;
+    memset(&advice, 0, sizeof advice);
+    double message_ms = 4.0 * PARAMS / 4 / (mbit_per_s * 125);
+    advice.workers = 4;
+    advice.params = PARAMS;
+    advice.alone_ms = advice.compute_ms = advice.together_ms = advice.sparse_ms = 25;
+    advice.delayed_ms = 27;
+    advice.links = (struct syn_links_measure){.latency_ms = 0.1,
+                                              .bytes_per_ms = mbit_per_s * 125,
+                                              .together_latency_ms = 0.1,
+                                              .together_ms = message_ms + 0.1,
+                                              .rested_ms = message_ms + 0.1};
+    return advice;
+}
+
+static struct syn_advice advice_for(double mbit_per_s, uint64_t steps)
+{
+    struct syn_train_options options;
+    struct syn_advice advice = measured(mbit_per_s);
+    struct syn_length length = {.steps = steps, .steps_per_epoch = 235};
+    assert_ok(syn_train_defaults("lenet", &options));
+    options.workers = 4;
+    assert_ok(syn_advise_predict(&options, length, &advice));
+    return advice;
+}
+
+static const struct syn_advice_row *row_of(const struct syn_advice *advice, const char *name)
+{
+    for (size_t i = 0; i < advice->count; i++)
+        if (strcmp(advice->rows[i].name, name) == 0)
+            return &advice->rows[i];
+    fail_msg("no row for %s", name);
+    return NULL;
+}
+
+static void check_close(double got, double expected, double tolerance)
+{
+    if (fabs(got - expected) > tolerance)
+        fail_msg("%.9g, expected %.9g within %.3g", got, expected, tolerance);
+}
+
+static const char *best_of(const struct syn_advice *advice)
+{
+    return advice->rows[advice->best].name;
+}
+
+static void a_link_that_carries_everything_needs_no_method(void **state)
+{
+    (void)state;
+    struct syn_advice advice = advice_for(100000, 2000);
+    assert_string_equal(best_of(&advice), "ssgd");
+    assert_true(advice.is_dense_fine);
+}
+
+/* gtopk's steps are shorter there, but more of them are needed. */
+static void what_fits_is_chosen_though_sparse_steps_are_shorter(void **state)
+{
+    (void)state;
+    struct syn_advice advice = advice_for(60, 2000);
+    assert_true(row_of(&advice, "strom")->step_ms < row_of(&advice, "fit")->step_ms);
+    assert_string_equal(best_of(&advice), "fit");
+}
+
+static void methods_without_a_warm_up_take_the_same_time_in_every_step(void **state)
+{
+    (void)state;
+    struct syn_advice advice = advice_for(10, 2000);
+    const char *const names[] = {"ssgd", "strom"};
+    for (size_t i = 0; i < 2; i++) {
+        const struct syn_advice_row *row = row_of(&advice, names[i]);
+        check_close(row->run_ms, row->step_ms, 1e-9 * row->step_ms);
+    }
+}
+
+/* od-sgd waits for its sums in the first 200 steps, or in a tenth of the run if that is less. */
+static void a_delay_that_has_not_begun_counts_as_waiting(void **state)
+{
+    (void)state;
+    struct syn_advice brief = advice_for(100, 500);
+    struct syn_advice lasting = advice_for(100, 20000);
+    const struct syn_advice_row *tenth = row_of(&brief, "od-sgd");
+    const struct syn_advice_row *hundredth = row_of(&lasting, "od-sgd");
+    double waiting = (tenth->run_ms - 0.9 * tenth->step_ms) / 0.1;
+    assert_true(waiting > 1.05 * tenth->step_ms);
+    check_close(hundredth->run_ms, 0.99 * hundredth->step_ms + 0.01 * waiting, 1e-6);
+}
+
+/* The density of LeNet falls for half an epoch, a fifth of the run at most, in four equal parts. */
+static void densities_that_still_fall_count(void **state)
+{
+    (void)state;
+    struct syn_advice brief = advice_for(100, 235);
+    struct syn_advice lasting = advice_for(100, 235000);
+    const struct syn_advice_row *fifth = row_of(&brief, "gtopk");
+    const struct syn_advice_row *nothing = row_of(&lasting, "gtopk");
+    double falling = (fifth->run_ms - 0.8 * fifth->step_ms) / 0.2;
+    double steps = floor(0.5 * 235); /* or half a step more, as parts end at whole ones */
+    double expected = nothing->step_ms + steps / 235000 * (falling - nothing->step_ms);
+    assert_true(falling > 1.2 * fifth->step_ms);
+    check_close(nothing->run_ms, expected, 0.05 * (expected - nothing->step_ms) + 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_that_carries_everything_needs_no_method),
+        cmocka_unit_test(what_fits_is_chosen_though_sparse_steps_are_shorter),
+        cmocka_unit_test(methods_without_a_warm_up_take_the_same_time_in_every_step),
+        cmocka_unit_test(a_delay_that_has_not_begun_counts_as_waiting),
+        cmocka_unit_test(densities_that_still_fall_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

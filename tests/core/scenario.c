@@ -284,7 +284,7 @@ void scenario_run(const struct scenario *scenario, struct syn_group *group, stru
         account->applied = calloc(size + 1, sizeof *account->applied);
         account->forgotten = calloc(size + 1, sizeof *account->forgotten);
         account->residual = calloc(size + 1, sizeof *account->residual);
-        size_t steps = scenario->steps ? scenario->steps : 50;
+        size_t steps = scenario->steps ? scenario->steps : SCENARIO_STEPS;
         for (size_t i = 0; i < steps && account->status == SYN_OK; i++) {
             expect_forgetting(reducer, options.forget, account);
             account->status =

@@ -81,7 +81,7 @@ static int64_t bytes_under_way(const struct run *run, size_t workers)
 static void nothing_is_lost_and_all_workers_have_the_same_bits(void **state)
 {
     (void)state;
-    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++)
+    for (size_t t = 0; t < FEWER(worker_counts); t++)
         for (const struct scenario *scenario = all_scenarios; scenario->name; scenario++) {
             struct run run = {.scenario = scenario};
             size_t workers = worker_counts[t];
@@ -136,7 +136,7 @@ static void one_dense_step_is_the_sum(void **state)
          .settings = {{"density", "1"}, {"exchange", "gtopk-tree"}}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
-        for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
+        for (size_t t = 0; t < FEWER(worker_counts); t++) {
             struct run run = {.scenario = &cases[c]};
             size_t workers = worker_counts[t];
             run_scenario(&run, workers);
@@ -178,7 +178,7 @@ static void the_ring_sends_no_more_than_it_must(void **state)
 {
     (void)state;
     static const struct scenario dense = {.name = "ssgd", .recipe = "ssgd", .steps = 3};
-    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
+    for (size_t t = 0; t < FEWER(worker_counts); t++) {
         struct run run = {.scenario = &dense};
         double workers = (double)worker_counts[t];
         run_scenario(&run, worker_counts[t]);
@@ -198,7 +198,7 @@ static void doubling_sends_a_list_a_round(void **state)
                                           .settings = {{"density", "0.02"}, {"indices", "raw"}}};
     static const size_t rounds[] = {0, 1, 3, 2,
                                     4, 4, 3, 4}; /* with folds, for the busiest worker */
-    for (size_t t = 0; t < sizeof worker_counts / sizeof worker_counts[0]; t++) {
+    for (size_t t = 0; t < FEWER(worker_counts); t++) {
         struct run run = {.scenario = &gtopk};
         run_scenario(&run, worker_counts[t]);
         size_t k = run.accounts[0].size / 50;

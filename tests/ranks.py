@@ -3,7 +3,9 @@ Debian 13, crashes on any colon. Each rank chooses by its number instead."""
 import shlex
 
 
+RANK = '"${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}"'  # Open MPI's mpirun, MPICH's, srun
+
+
 def one_and_the_others(count, one, others):
     """Words that run one on the first count ranks and others on the rest."""
-    return ["sh", "-c", f'if [ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" -lt {count} ]; then exec {shlex.join(one)}; '
-                        f"else exec {shlex.join(others)}; fi"]
+    return ["sh", "-c", f"if [ {RANK} -lt {count} ]; then exec {shlex.join(one)}; else exec {shlex.join(others)}; fi"]

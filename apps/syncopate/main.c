@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <syncopate/group.h>
 #include <syncopate/log.h>
 #include <syncopate/version.h>
 
@@ -37,6 +38,9 @@ int main(int argc, char **argv)
         return EXIT_GOOD;
     }
     syn_log_to(log_to_standard_error, NULL, SYN_LOG_INFO);
-    return command_dispatch("syncopate", commands, sizeof commands / sizeof commands[0], argc - 1,
-                            argv + 1);
+    int code = command_dispatch("syncopate", commands, sizeof commands / sizeof commands[0],
+                                argc - 1, argv + 1);
+    if (code == EXIT_USAGE || code == EXIT_FAILED)
+        syn_group_end_all(code);
+    return code;
 }

@@ -87,6 +87,14 @@ bool syn_group_under_mpi(void);
  * For programs to call before they do; syn_group_open_mpi() refuses such a start by itself. */
 enum syn_status syn_group_check_alone(void);
 
+/* For programs to call when they end because of bad input, before they have opened a group: other
+ * processes of the same launch may have been given better input, and would wait in MPI's start for
+ * this one. Begins MPI and ends all of them, and this one, with that exit code; this one after
+ * half a minute in any case, should others not begin MPI either.
+ * Returns if nobody waits: this process is alone, MPI has begun (then groups tell), or the launcher
+ * sees to it, as Open MPI's mpirun does. */
+void syn_group_end_all(int exit_code);
+
 /* Message passing that the host program brings. Messages between two workers arrive whole and in
  * the order of sending; a receive always asks for exactly the size that was sent. The library
  * calls these from one thread at a time, which need not be the opening one, and from nowhere

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "transport/alive.h"
 #include "transport/attend.h"
+#include "transport/launcher.h"
 
 #define SYN_PART(name) extern const struct syn_transport_type syn_transport_##name;
 #include "transport/transports.def"
@@ -60,6 +61,13 @@ enum syn_status syn_group_open_caller(const struct syn_caller_transport *transpo
 {
     const struct syn_group_place place = {workers, rank, NULL, transport};
     return syn_group_open("caller", &place, options, group);
+}
+
+void syn_group_end_all(int exit_code)
+{
+    for (size_t i = 0; syn_transport_row(i) && syn_launcher_lets_wait(); i++)
+        if (syn_transport_row(i)->end_all)
+            syn_transport_row(i)->end_all(exit_code);
 }
 
 enum syn_status syn_group_new(const struct syn_transport_type *type, size_t rank, size_t size,

@@ -84,6 +84,13 @@ bool syn_group_under_mpi(void)
     return false;
 }
 
+bool syn_launcher_lets_wait(void)
+{
+    const char *name;
+    bool is_of_open_mpi = getenv(mpi_sizes[0]) != NULL;
+    return !is_of_open_mpi && syn_group_under_mpi() && syn_launcher_size(&name) > 1;
+}
+
 /* P worlds of one process instead of one of P: started by a launcher of another MPI, or by one that
  * does not help MPI. */
 enum syn_status syn_launcher_check_world(size_t size)

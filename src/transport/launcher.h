@@ -2,6 +2,7 @@
 #ifndef SYN_TRANSPORT_LAUNCHER_H
 #define SYN_TRANSPORT_LAUNCHER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <syncopate/status.h>
@@ -10,6 +11,10 @@
  * 1 if there is none.
  *   name  set to the environment variable that says so; NULL if none does */
 size_t syn_launcher_size(const char **name);
+
+/* Whether the launcher lets other processes wait for one that has ended, though it failed, before
+ * MPI began in it. */
+bool syn_launcher_lets_wait(void);
 
 /* Refuse a world of that many MPI processes if it is one, and one of several were started. */
 enum syn_status syn_launcher_check_world(size_t size);

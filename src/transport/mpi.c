@@ -428,6 +428,7 @@ static enum syn_status open_group(const struct syn_group_place *place,
 const struct syn_transport_type syn_transport_mpi = {
     .part = {"mpi", "workers are processes that any MPI-3 has started"},
     .open = open_group,
+    .end_all = syn_mpi_end_all,
     .start = start,
     .test = test,
     .sleep = sleep_until,

@@ -3,6 +3,7 @@
  * folder), then where the system looks for libraries. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static void log_line(enum syn_log_level level, const char *text)
 static struct {
     pthread_mutex_t lock;
     syn_mpi_plugin_entry *open_group; /* NULL: not loaded yet */
+    syn_mpi_plugin_end *end_all;
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The loader's own data, of which dladdr() tells in which file it lies. */
@@ -43,16 +45,16 @@ static void *load_beside_this_library(void)
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* A function out of dlsym()'s void pointer, which ISO C has no cast for. */
-static syn_mpi_plugin_entry *find_entry(void *library)
+/* Set a pointer to the function of that name. By memcpy(), for ISO C has no cast from dlsym()'s
+ * void pointer. */
+static bool find(void *library, const char *name, void *pointer_to_function)
 {
-    syn_mpi_plugin_entry *entry = NULL;
-    void *symbol = dlsym(library, SYN_MPI_PLUGIN_ENTRY);
-    memcpy(&entry, &symbol, sizeof entry);
-    return entry;
+    void *symbol = dlsym(library, name);
+    memcpy(pointer_to_function, &symbol, sizeof symbol);
+    return symbol != NULL;
 }
 
-static enum syn_status load(syn_mpi_plugin_entry **entry)
+static enum syn_status load(void)
 {
     void *library = load_beside_this_library();
     char why[256];
@@ -66,23 +68,23 @@ static enum syn_status load(syn_mpi_plugin_entry **entry)
                         "-mpi, or build Syncopate with MPI (%s; %s)",
                         why, last ? last : "no reason given");
     }
-    *entry = find_entry(library);
-    return *entry ? SYN_OK
-                  : syn_fail(SYN_UNSUPPORTED, SYN_MPI_PLUGIN_FILE " has no " SYN_MPI_PLUGIN_ENTRY
-                                                                  ": it is of another version");
+    return find(library, SYN_MPI_PLUGIN_END_ALL, &plugin.end_all) &&
+                   find(library, SYN_MPI_PLUGIN_ENTRY, &plugin.open_group)
+               ? SYN_OK
+               : syn_fail(SYN_UNSUPPORTED, SYN_MPI_PLUGIN_FILE " lacks " SYN_MPI_PLUGIN_ENTRY
+                                                               " or " SYN_MPI_PLUGIN_END_ALL
+                                                               ": it is of another version");
 }
 
-static enum syn_status load_once(syn_mpi_plugin_entry **entry)
+static enum syn_status load_once(void)
 {
     pthread_mutex_lock(&plugin.lock);
-    enum syn_status status = plugin.open_group ? SYN_OK : load(&plugin.open_group);
-    *entry = plugin.open_group;
+    enum syn_status status = plugin.open_group ? SYN_OK : load();
     pthread_mutex_unlock(&plugin.lock);
     return status;
 }
 
-static enum syn_status open_group(const struct syn_group_place *place,
-                                  const struct syn_group_options *options, struct syn_group **group)
+static const struct syn_mpi_host *this_library(void)
 {
     static struct syn_mpi_host host = {
         .note_failure = note_failure,
@@ -96,10 +98,21 @@ static enum syn_status open_group(const struct syn_group_place *place,
         .group_lost = syn_group_lost,
         .attend_begin = syn_attend_begin,
     };
-    syn_mpi_plugin_entry *open_in_plugin = NULL;
     host.version = syn_version();
-    SYN_TRY(load_once(&open_in_plugin));
-    return open_in_plugin(&host, place, options, group);
+    return &host;
+}
+
+static enum syn_status open_group(const struct syn_group_place *place,
+                                  const struct syn_group_options *options, struct syn_group **group)
+{
+    SYN_TRY(load_once());
+    return plugin.open_group(this_library(), place, options, group);
+}
+
+static void end_all(int exit_code)
+{
+    if (load_once() == SYN_OK)
+        plugin.end_all(this_library(), exit_code);
 }
 
 extern const struct syn_transport_type syn_transport_mpi;
@@ -107,4 +120,5 @@ extern const struct syn_transport_type syn_transport_mpi;
 const struct syn_transport_type syn_transport_mpi = {
     .part = {"mpi", "workers are processes that any MPI-3 has started; loaded when it is used"},
     .open = open_group,
+    .end_all = end_all,
 };

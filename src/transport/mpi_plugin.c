@@ -77,19 +77,31 @@ enum syn_status syn_attend_begin(struct syn_group *group)
 }
 
 __attribute__((visibility("default"))) syn_mpi_plugin_entry syn_mpi_plugin_open_group;
+__attribute__((visibility("default"))) syn_mpi_plugin_end syn_mpi_plugin_end_all;
 
 /* The first library to come is served, and so are others of its version: their tables differ in
  * whose log they write to, and a process has one of them in all but odd cases. */
+static bool is_served(const struct syn_mpi_host *caller)
+{
+    if (strcmp(caller->version, SYN_VERSION) != 0) {
+        caller->note_failure("the MPI plugin is of version " SYN_VERSION
+                             ", the library of another one; install both from one release");
+        return false;
+    }
+    host = caller;
+    return true;
+}
+
 enum syn_status syn_mpi_plugin_open_group(const struct syn_mpi_host *caller,
                                           const struct syn_group_place *place,
                                           const struct syn_group_options *options,
                                           struct syn_group **group)
 {
-    if (strcmp(caller->version, SYN_VERSION) != 0) {
-        caller->note_failure("the MPI plugin is of version " SYN_VERSION
-                             ", the library of another one; install both from one release");
-        return SYN_UNSUPPORTED;
-    }
-    host = caller;
-    return syn_transport_mpi.open(place, options, group);
+    return is_served(caller) ? syn_transport_mpi.open(place, options, group) : SYN_UNSUPPORTED;
+}
+
+void syn_mpi_plugin_end_all(const struct syn_mpi_host *caller, int exit_code)
+{
+    if (is_served(caller))
+        syn_transport_mpi.end_all(exit_code);
 }

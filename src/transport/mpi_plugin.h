@@ -13,9 +13,10 @@
 
 #include "transport/transport.h"
 
-/* Of the plugin beside the library, and the one function in it. */
-#define SYN_MPI_PLUGIN_FILE  "libsyncopate-mpi.so"
-#define SYN_MPI_PLUGIN_ENTRY "syn_mpi_plugin_open_group"
+/* Of the plugin beside the library, and the functions in it. */
+#define SYN_MPI_PLUGIN_FILE    "libsyncopate-mpi.so"
+#define SYN_MPI_PLUGIN_ENTRY   "syn_mpi_plugin_open_group"
+#define SYN_MPI_PLUGIN_END_ALL "syn_mpi_plugin_end_all"
 
 /* What the plugin asks of the library that loaded it. */
 struct syn_mpi_host {
@@ -39,5 +40,8 @@ typedef enum syn_status syn_mpi_plugin_entry(const struct syn_mpi_host *host,
                                              const struct syn_group_place *place,
                                              const struct syn_group_options *options,
                                              struct syn_group **group);
+
+/* The row's end_all(). */
+typedef void syn_mpi_plugin_end(const struct syn_mpi_host *host, int exit_code);
 
 #endif

@@ -42,6 +42,9 @@ enum syn_status syn_mpi_failed(const char *what, int code);
 /* Test until done, for that long at most; whether it is. */
 bool syn_mpi_finishes(MPI_Request *under_way, int64_t limit_ns);
 
+/* Begin MPI, to end all of its processes; see syn_group_end_all(). */
+void syn_mpi_end_all(int exit_code);
+
 /* Initialise MPI if nobody has; then it is finalised when the process ends. */
 enum syn_status syn_mpi_initialize(void);
 

@@ -98,6 +98,9 @@ struct syn_transport_type {
     enum syn_status (*open)(const struct syn_group_place *place,
                             const struct syn_group_options *options, struct syn_group **groups);
 
+    /* (optional) See syn_group_end_all(). */
+    void (*end_all)(int exit_code);
+
     /* Begin and return at once. The request's peer, count and bytes are set, is_active too. */
     enum syn_status (*start)(struct syn_group *group, struct syn_request *request);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "mailbox.h"
+#include "transport/launcher.h"
 #include "transport_cases.h"
 
 #define MOST MAILBOX_MOST
@@ -368,6 +369,23 @@ static void a_launcher_is_known_by_its_environment(void **state)
     unsetenv("PMI_SIZE");
 }
 
+/* Open MPI's mpirun ends all when one fails; whoever else starts them does not. */
+static void some_launchers_let_others_wait_for_one_that_failed(void **state)
+{
+    (void)state;
+    assert_false(syn_launcher_lets_wait());
+    setenv("PMI_RANK", "1", 1);
+    setenv("PMI_SIZE", "1", 1);
+    assert_false(syn_launcher_lets_wait());
+    setenv("PMI_SIZE", "2", 1);
+    assert_true(syn_launcher_lets_wait());
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    assert_false(syn_launcher_lets_wait());
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("PMI_SIZE");
+    unsetenv("PMI_RANK");
+}
+
 static void tasks_of_srun_without_mpi_are_refused(void **state)
 {
     (void)state;
@@ -451,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_host_function_that_fails_is_told_with_its_code),
         cmocka_unit_test(all_survivors_name_the_one_whose_connection_failed),
         cmocka_unit_test(a_launcher_is_known_by_its_environment),
+        cmocka_unit_test(some_launchers_let_others_wait_for_one_that_failed),
         cmocka_unit_test(tasks_of_srun_without_mpi_are_refused),
         cmocka_unit_test(a_build_without_mpi_says_so),
         cmocka_unit_test(a_group_is_opened_by_the_name_of_its_transport),

@@ -120,6 +120,11 @@ class Mpi(unittest.TestCase):
             self.assertEqual(said, f'syncopate: {flag} is "{usual}" on worker 0, but "{odd}" on worker 1; '
                                    "expected the same on all")
 
+    def test_a_rank_that_refuses_its_flags_ends_those_that_wait_for_it(self):
+        """Those are in MPI's start by then, where nothing but its launcher or MPI itself reaches them."""
+        said = self.refuse([], ["--batch", "some"])
+        self.assertIn('batch: "some" is not valid', said)
+
     def test_bad_input_that_only_a_run_finds_ends_all_ranks_with_the_same_code(self):
         os.mkdir(self.out)
         with open(os.path.join(self.out, "metrics.jsonl"), "w", encoding="utf-8") as file:

@@ -9,6 +9,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import ranks  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 COMMAND = "syncopate"
 MPIRUN = "mpirun"
@@ -59,6 +62,15 @@ class Slurm(unittest.TestCase):
         done = self.run_words("srun", "-n", "3", COMMAND, *SMALL, "--out", self.out, code=2)
         self.assertIn("srun started 3 processes", done.stderr)
         self.assertIn("--mpi=pmix", done.stderr)
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_a_task_that_refuses_its_flags_ends_those_that_wait_for_it(self):
+        train = [COMMAND, *SMALL, "--out", self.out]
+        mixed = ranks.one_and_the_others(2, train, [*train, "--batch", "some"])
+        done = subprocess.run(["srun", "--mpi=pmix", "-n", "3", *mixed],
+                              capture_output=True, text=True, timeout=200, check=False, cwd=self.home.name)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('batch: "some" is not valid', done.stderr)
         self.assertFalse(os.path.exists(self.out))
 
     def test_as_many_single_runs_as_tasks_are_there_for_the_asking(self):

@@ -19,7 +19,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn import functional as F
 
 from pytorch_step import MODELS
-from pytorch_train import judge, load, prepared
+from pytorch_train import evaluate, load, prepared
 
 
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
@@ -99,11 +99,11 @@ class Run:
         F.cross_entropy(self.model(images), self.labels[chosen]).backward()
         self.descent.step()
 
-    def judge(self, number, images, labels):
+    def evaluate(self, number, images, labels):
         accuracy = torch.zeros(1)
         if self.rank == 0:
             inner = getattr(self.model, "module", self.model)
-            accuracy[0] = judge(inner, images, labels)[1]
+            accuracy[0] = evaluate(inner, images, labels)[1]
         torch.distributed.broadcast(accuracy, 0)
         self.judged.append({"step": number, "seconds": sum(self.times), "test_accuracy": accuracy.item()})
         return accuracy.item()
@@ -122,7 +122,7 @@ class Run:
             if number + 1 == flags.lead_in:
                 sent, begin = bytes_sent(), time.perf_counter()
             if test and (number + 1) % flags.eval_every == 0:
-                if self.judge(number + 1, *test) >= flags.target:
+                if self.evaluate(number + 1, *test) >= flags.target:
                     break
         steady = len(self.times) - flags.lead_in
         wall = (time.perf_counter() - begin) / steady

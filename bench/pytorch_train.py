@@ -81,7 +81,7 @@ def lr_at(settings, step, steps, epoch):
 
 
 @torch.no_grad()
-def judge(model, images, labels):
+def evaluate(model, images, labels):
     model.eval()
     parts = [model(images[i:i + 500]) for i in range(0, len(images), 500)]
     model.train()
@@ -129,7 +129,7 @@ def train(settings, tell):
             tell({**now, "loss": sum(lately) / len(lately), "lr": descent.param_groups[0]["lr"]})
             last, lately = sum(lately) / len(lately), []
         if (step + 1) % (settings["eval_every"] or per_epoch) == 0 or step + 1 == steps:
-            test_loss, test_accuracy = judge(model, test_images, test_labels)
+            test_loss, test_accuracy = evaluate(model, test_images, test_labels)
             tell({**now, "test_loss": test_loss, "test_accuracy": test_accuracy})
     return {"model": settings["model"], "data": data, "params": sum(p.numel() for p in model.parameters()),
             "workers": 1, "threads": settings["threads"], "batch": batch, "steps": steps,

@@ -28,7 +28,7 @@ static const struct syn_setting rows[] = {
 };
 static const struct syn_settings_table table = {"Export", rows, sizeof rows / sizeof rows[0]};
 
-static void tell(struct syn_weights *weights, const char *path)
+static void print_line(struct syn_weights *weights, const char *path)
 {
     const struct syn_weights_info *info = syn_weights_info(weights);
     printf("%s: %s on %s by %s, %zu tensors, step %llu of %llu", path, info->model, info->data,
@@ -59,7 +59,7 @@ static int run(const struct command *self, int argc, char **argv)
     bool is_pytorch = strcmp(options.names, "pytorch") == 0;
     status = syn_weights_save(weights, is_pytorch ? SYN_NAMES_PYTORCH : SYN_NAMES_OWN, options.out);
     if (status == SYN_OK)
-        tell(weights, options.out);
+        print_line(weights, options.out);
     syn_weights_free(weights);
     return exit_code(status);
 }

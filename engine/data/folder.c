@@ -107,7 +107,7 @@ static enum syn_status visit(struct index *index, const char *folder, const char
     SYN_TRY(syn_path_join(path, folder, name));
     SYN_TRY(syn_path_join(full, index->pictures->root, path));
     if (stat(full, &about) != 0) {
-        syn_odd_tell(index->pictures->root, path, strerror(errno)); /* a link to nowhere */
+        syn_odd_log(index->pictures->root, path, strerror(errno)); /* a link to nowhere */
         return SYN_OK;
     }
     if (S_ISDIR(about.st_mode))

@@ -44,7 +44,7 @@ static bool is_new(uint64_t name)
     return true;
 }
 
-void syn_odd_tell(const char *root, const char *name, const char *why)
+void syn_odd_log(const char *root, const char *name, const char *why)
 {
     uint64_t h = hash(hash(0xcbf29ce484222325U, root), name);
     pthread_mutex_lock(&mutex);

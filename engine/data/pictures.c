@@ -88,7 +88,7 @@ static bool decode_file(const struct syn_pictures *pictures, const struct syn_pi
              syn_picture_decode(scratch->file, count, &scratch->picture, why))
         return true;
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): scratch->file lives until syn_scratch_free() */
-    syn_odd_tell(pictures->root, name, why);
+    syn_odd_log(pictures->root, name, why);
     return false;
 }
 

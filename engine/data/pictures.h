@@ -75,6 +75,6 @@ void syn_pictures_free(struct syn_pictures *pictures);
  * the last set of pictures is closed. */
 void syn_odd_open(void);
 void syn_odd_close(void);
-void syn_odd_tell(const char *root, const char *name, const char *why);
+void syn_odd_log(const char *root, const char *name, const char *why);
 
 #endif

@@ -5,8 +5,8 @@
  * The lists are added in the order of the ranks, so the packets that came must lie in memory
  * together, and there are P of them. A packet that is longer than its P-th part of a quarter of a
  * model (at the high densities of a warm-up) is therefore only announced by its head. Such packets
- * then travel around the ring one after the other, in the order of the ranks, in pieces that go on
- * while the next one comes: as many bytes over every link, and one packet in memory. */
+ * then travel around the ring one after the other, in the order of the ranks, in fragments that go
+ * on while the next one comes: as many bytes over every link, and one packet in memory. */
 #include "exchange/exchange.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "exchange/post.h"
 #include "exchange/sum.h"
 
-#define PIECE       ((size_t)1 << 16) /* bytes of a long packet that go on at once */
+#define FRAGMENT    ((size_t)1 << 16) /* bytes of a long packet that go on at once */
 #define LEAST_SHORT ((size_t)4096)    /* bytes that are worth no second message */
 
 struct allgather {
@@ -42,14 +42,14 @@ static size_t at_once(size_t size, size_t workers)
     return (part + SYN_ALIGNMENT - 1) / SYN_ALIGNMENT * SYN_ALIGNMENT;
 }
 
-static size_t pieces_in(size_t bytes)
+static size_t fragments_in(size_t bytes)
 {
-    return (bytes + PIECE - 1) / PIECE;
+    return (bytes + FRAGMENT - 1) / FRAGMENT;
 }
 
-static size_t pieces_of(size_t size, size_t workers, size_t packet_bytes)
+static size_t fragments_of(size_t size, size_t workers, size_t packet_bytes)
 {
-    return packet_bytes > at_once(size, workers) ? pieces_in(packet_bytes) : 0;
+    return packet_bytes > at_once(size, workers) ? fragments_in(packet_bytes) : 0;
 }
 
 static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
@@ -168,10 +168,10 @@ static bool is_long(const struct allgather *all, const struct received *packet)
                   : packet->here == SYN_PACKET_HEAD && packet->claim.bytes > SYN_PACKET_HEAD;
 }
 
-/* The next piece from the left, and the one before it to the right, or one of both. */
-static enum syn_status pass_piece(struct syn_group *group, const struct syn_round *round,
-                                  uint8_t *coming, size_t coming_bytes, const uint8_t *going,
-                                  size_t going_bytes)
+/* The next fragment from the left, and the one before it to the right, or one of both. */
+static enum syn_status pass_fragment(struct syn_group *group, const struct syn_round *round,
+                                     uint8_t *coming, size_t coming_bytes, const uint8_t *going,
+                                     size_t going_bytes)
 {
     struct syn_request requests[2] = {0};
     enum syn_status status = SYN_OK;
@@ -183,14 +183,14 @@ static enum syn_status pass_piece(struct syn_group *group, const struct syn_roun
         syn_group_abandon(group, status, syn_error_text());
     SYN_TRY(syn_group_wait(group, requests, 2));
     if (coming_bytes > 0 && requests[0].count != coming_bytes)
-        return syn_fail(SYN_FORMAT, "a piece of a packet has %zu bytes; expected %zu",
+        return syn_fail(SYN_FORMAT, "a fragment of a packet has %zu bytes; expected %zu",
                         requests[0].count, coming_bytes);
     return SYN_OK;
 }
 
-static size_t next_piece(size_t left)
+static size_t next_fragment(size_t left)
 {
-    return left < PIECE ? left : PIECE;
+    return left < FRAGMENT ? left : FRAGMENT;
 }
 
 /* A long packet travels from its worker to the one on that worker's left. */
@@ -202,14 +202,14 @@ static enum syn_status pass_on(struct allgather *all, struct received *packet)
         return syn_fail(SYN_FORMAT,
                         "packet from worker %zu: its head announces %zu bytes; expected %zu to %zu",
                         packet->peer, total, all->short_room + 1, all->long_room);
-    struct syn_members members = {.workers = group->workers, .pieces = pieces_in(total)};
+    struct syn_members members = {.workers = group->workers, .fragments = fragments_in(total)};
     const uint8_t *bytes = packet->peer == group->rank ? packet->bytes : all->passing;
     size_t came = 0, went = 0;
     struct syn_round round = {0};
     for (size_t n = 0; syn_passing_round(members, group->rank, packet->peer, n, &round); n++) {
-        size_t coming = round.receive.count ? next_piece(total - came) : 0;
-        size_t going = round.send.count ? next_piece(total - went) : 0;
-        SYN_TRY(pass_piece(group, &round, all->passing + came, coming, bytes + went, going));
+        size_t coming = round.receive.count ? next_fragment(total - came) : 0;
+        size_t going = round.send.count ? next_fragment(total - went) : 0;
+        SYN_TRY(pass_fragment(group, &round, all->passing + came, coming, bytes + went, going));
         came += coming;
         went += going;
         round = (struct syn_round){0};
@@ -281,7 +281,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 const struct syn_exchange_type syn_exchange_allgather = {
     .part = {"allgather", "every worker's list to every worker, then added in rank order"},
     .rounds = syn_everyone_rounds,
-    .pieces = pieces_of,
+    .fragments = fragments_of,
     .theory = theory,
     .merged_most = merged_most,
     .dropped_most = dropped_most,

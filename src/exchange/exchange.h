@@ -51,7 +51,7 @@ struct syn_contribution {
     const struct syn_value_type *values; /* the same; NULL: the setup's */
     struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
     float scale;           /* the one magnitude, for values that need it */
-    const uint8_t *packet; /* the same, encoded; unless the exchange encodes pieces */
+    const uint8_t *packet; /* the same, encoded; unless the exchange encodes portions */
     size_t packet_bytes;
     bool is_nonfinite;        /* then the packet says so, and the list is empty */
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite then */
@@ -77,7 +77,7 @@ struct syn_exchange_type {
     bool is_dense;          /* takes and gives dense arrays; else lists */
     bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
-    bool encodes_pieces;    /* takes the list as it is, and gives back what its own rounding took */
+    bool encodes_portions;  /* takes the list as it is, and gives back what its own rounding took */
     bool follows_density;   /* each contribution says how much of it may be sent, and in what form;
                              * what is not sent comes back as dropped */
     bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
@@ -85,9 +85,9 @@ struct syn_exchange_type {
     /* Its messages. The exchange walks these rounds itself, and the simulator has no others. */
     syn_rounds *rounds;
 
-    /* (optional) How many pieces a packet of that many bytes goes in, of a bucket of that size; 0:
-     * it is sent at once. Without it all are. */
-    size_t (*pieces)(size_t size, size_t workers, size_t packet_bytes);
+    /* (optional) How many fragments a packet of that many bytes goes in, of a bucket of that size;
+     * 0: it is sent at once. Without it all are. */
+    size_t (*fragments)(size_t size, size_t workers, size_t packet_bytes);
 
     /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);

@@ -1,11 +1,12 @@
-/* A sparse all-reduce in two messages: every worker sends each owner its piece of the list; the
- * owner adds the pieces in the order of the ranks, keeps the largest sums and sends them to all.
+/* A sparse all-reduce in two messages: every worker sends each owner its portion of the list; the
+ * owner adds the portions in the order of the ranks, keeps the largest sums and sends them to all.
  * Each worker sends 2(P-1)/P lists instead of the log2 P of pairwise merging or the P-1 of an
  * all-gather, with two latencies whatever P is, and any P will do.
  *
  * Nothing is lost. There are no inner merges, so an entry whose sum was kept was counted in full
  * for everyone who sent it, and one whose sum was not kept goes back to exactly those who sent it.
- * What rounding takes from a piece goes back to its worker, what it takes from a sum to the owner.
+ * What rounding takes from a portion goes back to its worker, what it takes from a sum to the
+ * owner.
  *
  * A contribution that is not finite is sent to the owner of its first such entry, who sends it to
  * everybody. */
@@ -25,7 +26,7 @@ static size_t owned_size(const struct syn_exchange_setup *setup, size_t size)
     return syn_owned_size(size, setup->group->workers);
 }
 
-static size_t piece_most(const struct syn_exchange_setup *setup)
+static size_t portion_most(const struct syn_exchange_setup *setup)
 {
     return smaller(setup->limit, owned_size(setup, setup->size));
 }
@@ -67,12 +68,12 @@ static void close_state(void *state)
     if (!split)
         return;
     for (size_t i = 0; i < split->setup.group->workers; i++) {
-        if (split->pieces)
-            syn_list_close(&split->pieces[i]);
+        if (split->portions)
+            syn_list_close(&split->portions[i]);
         if (split->kept)
             syn_list_close(&split->kept[i]);
     }
-    free(split->pieces);
+    free(split->portions);
     free(split->kept);
     syn_list_close(&split->came);
     syn_list_close(&split->sum);
@@ -92,33 +93,33 @@ static void vacate(void *state)
     struct syn_split *split = state;
     size_t workers = split->setup.group->workers;
     for (size_t i = 0; i < workers; i++) {
-        syn_list_vacate(&split->pieces[i]);
+        syn_list_vacate(&split->portions[i]);
         syn_list_vacate(&split->kept[i]);
     }
     syn_list_vacate(&split->came);
     syn_list_vacate(&split->sum);
     syn_list_vacate(&split->before);
-    syn_vacate(split->going, workers, split->piece_room);
-    syn_vacate(split->coming, workers, split->piece_room);
+    syn_vacate(split->going, workers, split->portion_room);
+    syn_vacate(split->coming, workers, split->portion_room);
     syn_vacate(split->collected, workers, split->kept_room);
     syn_vacate(split->kept_packet, 1, split->kept_room);
 }
 
-static enum syn_status allocate_lists(struct syn_split *split, size_t pieces, size_t kept)
+static enum syn_status allocate_lists(struct syn_split *split, size_t portions, size_t kept)
 {
     size_t workers = split->setup.group->workers;
     size_t owned = owned_size(&split->setup, split->setup.size);
-    size_t sums = smaller(owned, workers * pieces);
-    SYN_TRY(syn_allocate(workers, sizeof *split->pieces, &split->pieces));
+    size_t sums = smaller(owned, workers * portions);
+    SYN_TRY(syn_allocate(workers, sizeof *split->portions, &split->portions));
     SYN_TRY(syn_allocate(workers, sizeof *split->kept, &split->kept));
     SYN_TRY(syn_allocate(workers, sizeof *split->next, &split->next));
     for (size_t i = 0; i < workers; i++) {
-        SYN_TRY(syn_list_open(&split->pieces[i], pieces));
+        SYN_TRY(syn_list_open(&split->portions[i], portions));
         SYN_TRY(syn_list_open(&split->kept[i], kept));
     }
-    SYN_TRY(syn_list_open(&split->came, pieces));
+    SYN_TRY(syn_list_open(&split->came, portions));
     SYN_TRY(syn_list_open(&split->sum, sums));
-    SYN_TRY(syn_list_open(&split->before, sums > pieces ? sums : pieces));
+    SYN_TRY(syn_list_open(&split->before, sums > portions ? sums : portions));
     return syn_scatter_open(&split->sums, owned);
 }
 
@@ -132,16 +133,16 @@ static enum syn_status allocate(struct syn_split *split)
     const struct syn_exchange_setup *setup = &split->setup;
     size_t workers = setup->group->workers;
     size_t owned = owned_size(setup, setup->size);
-    size_t pieces = piece_most(setup);
+    size_t portions = portion_most(setup);
     size_t kept = kept_most(setup);
-    split->piece_room = aligned(syn_packet_bound(setup->values, setup->indices, pieces, owned));
+    split->portion_room = aligned(syn_packet_bound(setup->values, setup->indices, portions, owned));
     split->kept_room = aligned(syn_packet_bound(split->sum_values, setup->indices, kept, owned));
-    SYN_TRY(syn_reserve(workers, split->piece_room, &split->going));
-    SYN_TRY(syn_reserve(workers, split->piece_room, &split->coming));
+    SYN_TRY(syn_reserve(workers, split->portion_room, &split->going));
+    SYN_TRY(syn_reserve(workers, split->portion_room, &split->coming));
     SYN_TRY(syn_reserve(workers, split->kept_room, &split->collected));
     SYN_TRY(syn_reserve(1, split->kept_room, &split->kept_packet));
     SYN_TRY(syn_post_open(setup->group, &split->post));
-    return allocate_lists(split, pieces, kept);
+    return allocate_lists(split, portions, kept);
 }
 
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
@@ -172,10 +173,10 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 
 const struct syn_exchange_type syn_exchange_split = {
     .part = {"split",
-             "each owner adds up its piece of all lists and sends the largest sums to all"},
+             "each owner adds up its portion of all lists and sends the largest sums to all"},
     .merges_on_the_way = true,
     .sees_own_merges = true,
-    .encodes_pieces = true,
+    .encodes_portions = true,
     .rounds = syn_owners_rounds,
     .theory = theory,
     .merged_most = merged_most,

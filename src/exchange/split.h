@@ -1,4 +1,4 @@
-/* The inside of the exchange "split": the pieces of lists that go to their owners, and the sums
+/* The inside of the exchange "split": the portions of lists that go to their owners, and the sums
  * that come back from them. */
 #ifndef SYN_EXCHANGE_SPLIT_H
 #define SYN_EXCHANGE_SPLIT_H
@@ -12,24 +12,24 @@ struct syn_split {
     struct syn_exchange_setup setup;
     const struct syn_value_type *sum_values; /* the form that sums travel in */
     struct syn_post post;
-    size_t piece_room;
+    size_t portion_room;
     size_t kept_room;
-    uint8_t *going;          /* [workers][piece_room] */
-    uint8_t *coming;         /* [workers][piece_room] */
-    uint8_t *kept_packet;    /* [kept_room] this owner's sums */
-    uint8_t *collected;      /* [workers][kept_room] everybody's */
-    struct syn_list *pieces; /* [workers] of this worker's list, in the owners' numbers */
-    struct syn_list *kept;   /* [workers] what each owner kept */
-    struct syn_list came;    /* one piece */
-    struct syn_list sum;     /* of all pieces */
-    struct syn_list before;  /* sums or piece before rounding */
-    size_t *next;            /* [workers] of each owner's sums, the next to join */
-    struct syn_scatter sums; /* of this owner's entries */
+    uint8_t *going;            /* [workers][portion_room] */
+    uint8_t *coming;           /* [workers][portion_room] */
+    uint8_t *kept_packet;      /* [kept_room] this owner's sums */
+    uint8_t *collected;        /* [workers][kept_room] everybody's */
+    struct syn_list *portions; /* [workers] of this worker's list, in the owners' numbers */
+    struct syn_list *kept;     /* [workers] what each owner kept */
+    struct syn_list came;      /* one portion */
+    struct syn_list sum;       /* of all portions */
+    struct syn_list before;    /* sums or portion before rounding */
+    size_t *next;              /* [workers] of each owner's sums, the next to join */
+    struct syn_scatter sums;   /* of this owner's entries */
 };
 
-/* What packets of pieces, and of an owner's sums, are about. */
-struct syn_packet_about syn_split_about_pieces(const struct syn_split *split,
-                                               const struct syn_contribution *in);
+/* What packets of portions, and of an owner's sums, are about. */
+struct syn_packet_about syn_split_about_portions(const struct syn_split *split,
+                                                 const struct syn_contribution *in);
 struct syn_packet_about syn_split_about_kept(const struct syn_split *split,
                                              const struct syn_contribution *in, size_t owner);
 
@@ -48,7 +48,7 @@ enum syn_status syn_split_decode(const struct syn_split *split, const struct syn
                                  size_t count, size_t owner, size_t sender, struct syn_list *list,
                                  struct syn_outcome *out);
 
-/* Cut this worker's list into pieces, send each owner its own, and add up those that came. */
+/* Cut this worker's list into portions, send each owner its own, and add up those that came. */
 enum syn_status syn_split_reduce(struct syn_split *split, const struct syn_contribution *in,
                                  struct syn_outcome *out);
 

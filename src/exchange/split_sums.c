@@ -72,7 +72,7 @@ static void take_back_absent(const struct syn_split *split, struct syn_list *dro
     size_t workers = split->setup.group->workers;
     for (size_t owner = 0; owner < workers; owner++) {
         size_t from = dropped->count;
-        syn_list_append_absent(dropped, &split->pieces[owner], &split->kept[owner]);
+        syn_list_append_absent(dropped, &split->portions[owner], &split->kept[owner]);
         for (size_t i = from; i < dropped->count; i++)
             dropped->index[i] = (uint32_t)syn_owned_entry(owner, dropped->index[i], workers);
     }

@@ -60,7 +60,7 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct t
         return;
     }
     in->scale = transfer->threshold;
-    if (!reducer->exchange_type->encodes_pieces) {
+    if (!reducer->exchange_type->encodes_portions) {
         int64_t began = syn_clock_ns();
         in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
                                              in->scale, &in->list, transfer->packet);

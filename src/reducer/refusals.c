@@ -71,7 +71,7 @@ static uint64_t exchange_traits(const struct syn_exchange_type *exchange)
     return SYN_TRAIT_IF(TAKES_LISTS, !exchange->is_dense) |
            SYN_TRAIT_IF(MERGES, exchange->merges_on_the_way) |
            SYN_TRAIT_IF(SEES_OWN_MERGES, exchange->sees_own_merges) |
-           SYN_TRAIT_IF(CUTS_PIECES, exchange->encodes_pieces) |
+           SYN_TRAIT_IF(CUTS_PORTIONS, exchange->encodes_portions) |
            SYN_TRAIT_IF(FOLLOWS_DENSITY, exchange->follows_density) |
            SYN_TRAIT_IF(HAS_HALVES, exchange->reduce);
 }

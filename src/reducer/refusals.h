@@ -10,11 +10,11 @@
 
 enum syn_trait_number {
     /* of a reducer's options */
-    SYN_TRAIT_LISTS,           /* the selection gives lists; else one dense array */
-    SYN_TRAIT_TAKES_LISTS,     /* the exchange takes lists; else dense arrays */
-    SYN_TRAIT_MERGES,          /* sums travel */
-    SYN_TRAIT_SEES_OWN_MERGES, /* every worker sees the merges of its own entries */
-    SYN_TRAIT_CUTS_PIECES, /* the exchange encodes pieces itself, and gives back what it drops */
+    SYN_TRAIT_LISTS,            /* the selection gives lists; else one dense array */
+    SYN_TRAIT_TAKES_LISTS,      /* the exchange takes lists; else dense arrays */
+    SYN_TRAIT_MERGES,           /* sums travel */
+    SYN_TRAIT_SEES_OWN_MERGES,  /* every worker sees the merges of its own entries */
+    SYN_TRAIT_CUTS_PORTIONS,    /* the exchange encodes portions itself, gives back what it drops */
     SYN_TRAIT_FOLLOWS_DENSITY,  /* the exchange sends as much as each step says */
     SYN_TRAIT_HAS_HALVES,       /* the exchange can leave sums with their owners */
     SYN_TRAIT_ONE_MAGNITUDE,    /* values have one magnitude */

@@ -13,21 +13,21 @@ bool syn_pattern_find(const char *name, struct syn_pattern *pattern)
     if (!exchange && !has_servers)
         return false;
     pattern->rounds = exchange ? exchange->rounds : syn_servers_rounds;
-    pattern->pieces = exchange ? exchange->pieces : NULL;
+    pattern->fragments = exchange ? exchange->fragments : NULL;
     pattern->has_servers = has_servers;
     return true;
 }
 
-/* A packet in more pieces than this takes as long, and its simulation longer. */
-#define MOST_PIECES 4
+/* A packet in more fragments than this takes as long, and its simulation longer. */
+#define MOST_FRAGMENTS 4
 
-size_t syn_pattern_pieces(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
-                          size_t workers)
+size_t syn_pattern_fragments(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
+                             size_t workers)
 {
-    if (!pattern->pieces || traffic->params == 0)
+    if (!pattern->fragments || traffic->params == 0)
         return 0;
-    size_t pieces = pattern->pieces(traffic->params, workers, (size_t)traffic->bytes);
-    return pieces < MOST_PIECES ? pieces : MOST_PIECES;
+    size_t fragments = pattern->fragments(traffic->params, workers, (size_t)traffic->bytes);
+    return fragments < MOST_FRAGMENTS ? fragments : MOST_FRAGMENTS;
 }
 
 /* More than all contributions cannot come out of an exchange; servers answer with weights. */

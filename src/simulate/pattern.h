@@ -13,7 +13,7 @@
 struct syn_pattern {
     syn_rounds *rounds;
     bool has_servers;
-    size_t (*pieces)(size_t size, size_t workers, size_t packet_bytes); /* or NULL */
+    size_t (*fragments)(size_t size, size_t workers, size_t packet_bytes); /* or NULL */
 };
 
 /* The pattern of an exchange, or that of parameter servers: "servers".
@@ -23,9 +23,9 @@ bool syn_pattern_find(const char *name, struct syn_pattern *pattern);
 /* Its name for parameter servers. */
 #define SYN_PATTERN_SERVERS "servers"
 
-/* How many pieces contributions go in; 0: they are sent at once. */
-size_t syn_pattern_pieces(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
-                          size_t workers);
+/* How many fragments contributions go in; 0: they are sent at once. */
+size_t syn_pattern_fragments(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
+                             size_t workers);
 
 /* Bytes of one message of a round, without its head. */
 double syn_round_bytes(const struct syn_pattern *pattern, struct syn_members members,

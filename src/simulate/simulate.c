@@ -199,9 +199,9 @@ static enum syn_status open_scene(struct syn_scene *scene)
 {
     const struct syn_cluster *cluster = scene->cluster;
     size_t count = cluster->workers + cluster->servers;
-    scene->group =
-        (struct syn_members){cluster->workers, cluster->servers,
-                             syn_pattern_pieces(&scene->pattern, scene->traffic, cluster->workers)};
+    scene->group = (struct syn_members){
+        cluster->workers, cluster->servers,
+        syn_pattern_fragments(&scene->pattern, scene->traffic, cluster->workers)};
     scene->count = count;
     scene->network = (struct syn_network){.events = &scene->events,
                                           .latency_ms = cluster->latency_ms,

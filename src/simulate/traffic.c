@@ -43,7 +43,7 @@ static void describe_list(const struct syn_reducer_options *reducer, double para
     /* More than all workers' entries cannot come out: the pattern knows how many workers there
      * are. */
     const struct syn_exchange_type *exchange = syn_exchange_find(reducer->exchange);
-    if (exchange->encodes_pieces || exchange->follows_density)
+    if (exchange->encodes_portions || exchange->follows_density)
         traffic->pull_bytes = traffic->bytes * (reducer->keep > 0 ? reducer->keep : ALL_WORKERS);
     traffic->select_ms = SELECT_NS * params * 1e-6;
     traffic->merge_ms = MERGE_NS * entries * 1e-6;

@@ -13,7 +13,7 @@ static struct syn_peers others(struct syn_members members, size_t member)
 static size_t passing_rounds(struct syn_members members, size_t member, size_t owner)
 {
     bool is_last = owner == (member + 1) % members.workers;
-    return members.pieces + (owner == member || is_last ? 0 : 1);
+    return members.fragments + (owner == member || is_last ? 0 : 1);
 }
 
 bool syn_passing_round(struct syn_members members, size_t member, size_t owner, size_t number,
@@ -21,14 +21,14 @@ bool syn_passing_round(struct syn_members members, size_t member, size_t owner, 
 {
     size_t workers = members.workers;
     size_t right = (member + 1) % workers;
-    bool receives = owner != member && number < members.pieces;
+    bool receives = owner != member && number < members.fragments;
     bool sends = owner == member || (owner != right && number > 0);
     if (sends)
         round->send = (struct syn_peers){right, 1};
     if (receives)
         round->receive = (struct syn_peers){(member + workers - 1) % workers, 1};
-    round->parts = members.pieces;
-    round->adds = receives && number + 1 == members.pieces ? members.pieces : 0;
+    round->parts = members.fragments;
+    round->adds = receives && number + 1 == members.fragments ? members.fragments : 0;
     round->is_passed_on = receives && owner != right;
     return number < passing_rounds(members, member, owner) && workers > 1;
 }
@@ -37,7 +37,7 @@ bool syn_passing_round(struct syn_members members, size_t member, size_t owner, 
 static size_t passing_begins(struct syn_members members, size_t member, size_t owner)
 {
     size_t right = (member + 1) % members.workers;
-    return owner * (members.pieces + 1) - (member < owner ? 1 : 0) - (right < owner ? 1 : 0);
+    return owner * (members.fragments + 1) - (member < owner ? 1 : 0) - (right < owner ? 1 : 0);
 }
 
 /* The announcements, and then every worker's contribution. */
@@ -52,7 +52,7 @@ static bool announced_round(struct syn_members members, size_t member, size_t nu
         return true;
     }
     number--;
-    for (size_t owner = number / (members.pieces + 1); owner < members.workers; owner++) {
+    for (size_t owner = number / (members.fragments + 1); owner < members.workers; owner++) {
         size_t begin = passing_begins(members, member, owner);
         if (number - begin < passing_rounds(members, member, owner))
             return syn_passing_round(members, member, owner, number - begin, round);
@@ -63,7 +63,7 @@ static bool announced_round(struct syn_members members, size_t member, size_t nu
 bool syn_everyone_rounds(struct syn_members members, size_t member, size_t number,
                          struct syn_round *round)
 {
-    if (members.pieces > 0 && members.workers > 1)
+    if (members.fragments > 0 && members.workers > 1)
         return announced_round(members, member, number, round);
     round->send = others(members, member);
     round->receive = round->send;
@@ -80,6 +80,6 @@ bool syn_owners_rounds(struct syn_members members, size_t member, size_t number,
     round->parts = members.workers;
     round->is_result = number == 1;
     round->is_collecting = round->is_result;
-    round->adds = round->is_result ? 0 : members.workers; /* the owner's own piece too */
+    round->adds = round->is_result ? 0 : members.workers; /* the owner's own portion too */
     return number < 2 && members.workers > 1;
 }

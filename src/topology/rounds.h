@@ -12,7 +12,8 @@
 struct syn_members {
     size_t workers; /* ranks 0 to workers - 1; at least 1 */
     size_t servers; /* and the ranks after them */
-    size_t pieces;  /* that contributions go in, if they are too long to be sent at once; else 0 */
+    size_t
+        fragments; /* that contributions go in, if they are too long to be sent at once; else 0 */
 };
 
 /* Members first, first + 1, ...; after the last worker or server comes the first one again. */
@@ -83,9 +84,9 @@ syn_rounds syn_ring_rounds;
  * order of ranks. */
 syn_rounds syn_everyone_rounds;
 
-/* A contribution in that many pieces on its way around the ring, from its owner to the worker on
- * the owner's left, each piece going on while the next one comes: a member's round `number`, as of
- * syn_rounds. */
+/* A contribution in that many fragments on its way around the ring, from its owner to the worker on
+ * the owner's left, each fragment going on while the next one comes: a member's round `number`, as
+ * of syn_rounds. */
 bool syn_passing_round(struct syn_members members, size_t member, size_t owner, size_t number,
                        struct syn_round *round);
 

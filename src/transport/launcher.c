@@ -60,7 +60,7 @@ static bool is_prepared(void)
     return number(EAGER) >= SYN_EAGER_BYTES && events && strstr(events, "epoll");
 }
 
-void syn_launcher_tell_what_slows(const char *version)
+void syn_launcher_log_what_slows(const char *version)
 {
     static atomic_bool is_told;
     bool is_open_mpi = strncmp(version, "Open MPI", 8) == 0;

@@ -21,7 +21,7 @@ enum syn_status syn_launcher_check_world(size_t size);
 
 /* Say in the log, once, if whoever began MPI left it slower than syn_group_before_mpi() does.
  *   version  as MPI_Get_library_version() has it */
-void syn_launcher_tell_what_slows(const char *version);
+void syn_launcher_log_what_slows(const char *version);
 
 /* Up to that size Open MPI then sends over TCP without asking, heads included. */
 #define SYN_EAGER_BYTES 524288

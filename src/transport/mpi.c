@@ -394,7 +394,7 @@ static enum syn_status check_world(int rank)
     SYN_MPI_ALONE(MPI_Comm_size(MPI_COMM_WORLD, &size));
     SYN_MPI_ALONE(MPI_Get_library_version(version, &length));
     if (rank == 0)
-        syn_launcher_tell_what_slows(version);
+        syn_launcher_log_what_slows(version);
     return syn_launcher_check_world((size_t)size);
 }
 

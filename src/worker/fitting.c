@@ -21,13 +21,13 @@ struct syn_fitting {
     struct syn_budget budget;
     struct syn_budget_setup setup;
     bool is_measuring;
-    int64_t ended_ns;   /* when the last step did; 0: there was none */
-    int64_t busy_ns;    /* by then: what this thread had a processor for, */
-    int64_t work_ns;    /* and the communication thread */
-    double heard_ms;    /* waited in this step for what was told */
-    size_t count;       /* steps measured since the last decision; the first are thrown away */
-    uint64_t told_step; /* the step that told; 0: nothing is under way */
-    struct syn_gathering told;
+    int64_t ended_ns;        /* when the last step did; 0: there was none */
+    int64_t busy_ns;         /* by then: what this thread had a processor for, */
+    int64_t work_ns;         /* and the communication thread */
+    double gathered_ms;      /* waited in this step for what was gathered */
+    size_t count;            /* steps measured since the last decision; the first are thrown away */
+    uint64_t gathering_step; /* the step that was measured; 0: nothing is under way */
+    struct syn_gathering gathering;
     struct syn_budget_sample own[SYN_BUDGET_STEPS];
     struct syn_budget_sample *all; /* [workers][SYN_BUDGET_STEPS] */
 };
@@ -67,14 +67,14 @@ void syn_fitting_close(struct syn_fitting *fitting)
     free(fitting);
 }
 
-/* Wait for what was told, and decide. */
-static enum syn_status hear(struct syn_worker *worker)
+/* Wait for what is being gathered, and decide. */
+static enum syn_status finish_gathering(struct syn_worker *worker)
 {
     struct syn_fitting *own = worker->fitting;
     int64_t began = syn_clock_ns();
-    own->told_step = 0;
-    SYN_TRY(syn_comm_wait(syn_reducer_comm(worker->reducer), &own->told.work));
-    own->heard_ms = (double)(syn_clock_ns() - began) * 1e-6;
+    own->gathering_step = 0;
+    SYN_TRY(syn_comm_wait(syn_reducer_comm(worker->reducer), &own->gathering.work));
+    own->gathered_ms = (double)(syn_clock_ns() - began) * 1e-6;
     syn_budget_decide(&own->budget, &own->setup, own->all);
     own->count = 0;
     return SYN_OK;
@@ -91,8 +91,8 @@ static void note_form(struct syn_worker *worker, const struct syn_rates *rates)
 enum syn_status syn_fitting_begin(struct syn_worker *worker, struct syn_rates *rates)
 {
     struct syn_fitting *own = worker->fitting;
-    if (own && own->told_step > 0 && worker->steps >= own->told_step + 2)
-        SYN_TRY(hear(worker));
+    if (own && own->gathering_step > 0 && worker->steps >= own->gathering_step + 2)
+        SYN_TRY(finish_gathering(worker));
     if (own && !(rates->density > 0)) {
         rates->density = syn_budget_density(own->budget.level);
         rates->values = syn_budget_values(own->budget.level);
@@ -120,11 +120,11 @@ static void measure(struct syn_worker *worker, const struct syn_cost *cost)
     float busy = passed_ms(&own->busy_ns, syn_clock_busy_ns(CLOCK_THREAD_CPUTIME_ID));
     float work = passed_ms(&own->work_ns, syn_comm_busy_ns(syn_reducer_comm(worker->reducer)));
     double period = (double)(now - own->ended_ns) * 1e-6;
-    double wait = cost->wait_ms + own->heard_ms;
+    double wait = cost->wait_ms + own->gathered_ms;
     bool is_first = own->ended_ns == 0;
     own->ended_ns = now;
-    own->heard_ms = 0;
-    if (is_first || own->told_step > 0)
+    own->gathered_ms = 0;
+    if (is_first || own->gathering_step > 0)
         return;
     if (own->count >= SETTLING)
         own->own[own->count - SETTLING] = (struct syn_budget_sample){
@@ -151,13 +151,13 @@ void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
     if (!own || !own->is_measuring)
         return;
     measure(worker, cost);
-    if (own->told_step == 0 && has_blocked(worker))
+    if (own->gathering_step == 0 && has_blocked(worker))
         own->count = 0;
-    if (own->count < SETTLING + SYN_BUDGET_STEPS || own->told_step > 0)
+    if (own->count < SETTLING + SYN_BUDGET_STEPS || own->gathering_step > 0)
         return;
-    own->told_step = worker->steps;
-    own->told = syn_worker_gathering(worker, own->own, sizeof own->own, own->all);
-    syn_comm_post(syn_reducer_comm(worker->reducer), &own->told.work);
+    own->gathering_step = worker->steps;
+    own->gathering = syn_worker_gathering(worker, own->own, sizeof own->own, own->all);
+    syn_comm_post(syn_reducer_comm(worker->reducer), &own->gathering.work);
 }
 
 enum syn_status syn_fitting_save(struct syn_worker *worker, struct syn_archive *archive)
@@ -165,8 +165,8 @@ enum syn_status syn_fitting_save(struct syn_worker *worker, struct syn_archive *
     struct syn_fitting *own = worker->fitting;
     if (!own)
         return SYN_OK;
-    if (own->told_step > 0)
-        SYN_TRY(hear(worker));
+    if (own->gathering_step > 0)
+        SYN_TRY(finish_gathering(worker));
     return syn_archive_add(archive, "worker/fitting", &own->budget, sizeof own->budget);
 }
 

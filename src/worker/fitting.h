@@ -1,5 +1,5 @@
-/* Density auto: measuring a worker's steps, telling the others, and deciding with them what the
- * steps to come send. */
+/* Density auto: measuring a worker's steps, gathering everyone's figures, and deciding with all
+ * what the steps to come send. */
 #ifndef SYN_WORKER_FITTING_H
 #define SYN_WORKER_FITTING_H
 
@@ -13,14 +13,14 @@ struct syn_fitting;
 enum syn_status syn_fitting_open(struct syn_worker *worker, struct syn_fitting **fitting);
 void syn_fitting_close(struct syn_fitting *fitting);
 
-/* A step begins: hear what was told two steps ago, and fill in what this one sends, unless the
+/* A step begins: get what was gathered two steps ago, and fill in what this one sends, unless the
  * caller has. Harmless without a fitting. Collective. */
 enum syn_status syn_fitting_begin(struct syn_worker *worker, struct syn_rates *rates);
 
 /* The step has ended, and cost this. Collective. */
 void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost);
 
-/* Hear what is under way, so that there is a state to save; save it, take it on. */
+/* Get what is being gathered, so that there is a state to save; save it, take it on. */
 enum syn_status syn_fitting_save(struct syn_worker *worker, struct syn_archive *archive);
 enum syn_status syn_fitting_load(struct syn_worker *worker, const struct syn_archive *archive);
 

@@ -21,7 +21,7 @@ enum {
     SHARD = 64
 };
 
-/* A packet of exactly three pieces, of a model so small that it cannot be sent at once. */
+/* A packet of exactly three fragments, of a model so small that it cannot be sent at once. */
 enum {
     LONG_BYTES = 3 * 65536,
     LONG_ENTRIES = (LONG_BYTES - SYN_PACKET_HEAD) / 8,
@@ -66,7 +66,7 @@ struct play {
     enum syn_status status[MEMBERS_MOST];
 };
 
-/* Lists of all workers have the same entries, as many of each owner: so every list, piece and sum
+/* Lists of all workers have the same entries, as many of each owner: so every list, portion and sum
  * has a length that is known. */
 static void fill_list(struct syn_list *list, size_t workers)
 {
@@ -333,7 +333,7 @@ static void a_part_of_the_entries_is_sent_as_simulated(void **state)
     }
 }
 
-/* Announcements are heads and nothing else; pieces have none. */
+/* Announcements are heads and nothing else; fragments have none. */
 static void take_off_heads(struct log *log)
 {
     for (size_t i = 0; i < log->count; i++)
@@ -346,11 +346,11 @@ static void long_packets_are_passed_on_as_simulated(void **state)
     (void)state;
     for (size_t i = 0; syn_exchange_row(i); i++) {
         const struct syn_exchange_type *type = syn_exchange_row(i);
-        if (!type->pieces)
+        if (!type->fragments)
             continue;
         for (size_t workers = 1; workers <= WORKERS_MOST; workers++) {
             struct play play = {.type = type, .is_long = true};
-            assert_int_equal(type->pieces(LONG_SIZE, workers, LONG_BYTES), 3);
+            assert_int_equal(type->fragments(LONG_SIZE, workers, LONG_BYTES), 3);
             record(&play, workers);
             simulate((struct syn_traffic){.pattern = type->part.name,
                                           .bytes = LONG_BYTES,
@@ -417,9 +417,9 @@ static void every_message_is_received(void **state)
     (void)state;
     for (size_t workers = 1; workers <= WORKERS_MOST; workers++) {
         for (size_t i = 0; syn_exchange_row(i); i++)
-            for (size_t pieces = 0; pieces < 4; pieces++)
+            for (size_t fragments = 0; fragments < 4; fragments++)
                 assert_balanced(syn_exchange_row(i)->rounds,
-                                (struct syn_members){.workers = workers, .pieces = pieces});
+                                (struct syn_members){.workers = workers, .fragments = fragments});
         for (size_t servers = 1; servers <= SERVERS_MOST; servers++)
             assert_balanced(syn_servers_rounds,
                             (struct syn_members){.workers = workers, .servers = servers});

@@ -116,7 +116,7 @@ enum syn_status syn_control_finish(struct syn_control *control)
     return syn_worker_gather_end(control->replica->update.worker);
 }
 
-enum syn_status syn_control_hear_of_cut(struct syn_control *control)
+enum syn_status syn_control_find_cut(struct syn_control *control)
 {
     char cause[SYN_TEXT_BYTES];
     bool was_cut = false;

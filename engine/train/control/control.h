@@ -61,7 +61,7 @@ bool syn_control_can_undo(const struct syn_control *control);
 
 /* After a step that failed because of numbers: find out whether a worker gave it up; if so, the run
  * has stopped before that step. Collective; otherwise fails as the step did. */
-enum syn_status syn_control_hear_of_cut(struct syn_control *control);
+enum syn_status syn_control_find_cut(struct syn_control *control);
 
 /* Hear from the others now and then who wants to stop, and whether a checkpoint is due by the
  * clock. Collective.

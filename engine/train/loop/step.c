@@ -225,7 +225,7 @@ static enum syn_status give_up(struct syn_run *run)
 /* A gradient that is not a number: another worker may have given up this step. */
 static enum syn_status hear_of_cut(struct syn_run *run)
 {
-    SYN_TRY(syn_control_hear_of_cut(&run->control));
+    SYN_TRY(syn_control_find_cut(&run->control));
     if (!run->control.was_cut)
         restore(run);
     return SYN_OK;

@@ -1,4 +1,4 @@
-/* The first message of a split: to every owner its piece of each list, which it adds up in the
+/* The first message of a split: to every owner its portion of each list, which it adds up in the
  * order of the ranks. */
 #include "exchange/split.h"
 
@@ -17,8 +17,8 @@ size_t syn_split_share(const struct syn_exchange_setup *setup, size_t limit, siz
     return dealt > 0 ? dealt : 1;
 }
 
-struct syn_packet_about syn_split_about_pieces(const struct syn_split *split,
-                                               const struct syn_contribution *in)
+struct syn_packet_about syn_split_about_portions(const struct syn_split *split,
+                                                 const struct syn_contribution *in)
 {
     struct syn_packet_about about = in->about;
     about.size = (uint32_t)syn_owned_size(in->about.size, split->setup.group->workers);
@@ -29,7 +29,7 @@ struct syn_packet_about syn_split_about_pieces(const struct syn_split *split,
 struct syn_packet_about syn_split_about_kept(const struct syn_split *split,
                                              const struct syn_contribution *in, size_t owner)
 {
-    struct syn_packet_about about = syn_split_about_pieces(split, in);
+    struct syn_packet_about about = syn_split_about_portions(split, in);
     about.limit =
         (uint32_t)smaller(syn_split_share(&split->setup, in->about.limit, owner), about.size);
     return about;
@@ -93,51 +93,51 @@ static void cut(struct syn_split *split, const struct syn_contribution *in)
 {
     size_t workers = split->setup.group->workers;
     for (size_t i = 0; i < workers; i++)
-        split->pieces[i].count = 0;
+        split->portions[i].count = 0;
     for (size_t i = 0; i < in->list.count && !in->is_nonfinite; i++) {
         struct syn_owned place = syn_owner_of(in->list.index[i], workers);
-        syn_list_append(&split->pieces[place.owner], place.local, in->list.value[i]);
+        syn_list_append(&split->portions[place.owner], place.local, in->list.value[i]);
     }
 }
 
-static size_t encode_piece(struct syn_split *split, const struct syn_contribution *in, size_t owner,
-                           struct syn_outcome *out)
+static size_t encode_portion(struct syn_split *split, const struct syn_contribution *in,
+                             size_t owner, struct syn_outcome *out)
 {
-    struct syn_packet_about about = syn_split_about_pieces(split, in);
-    uint8_t *bytes = split->going + owner * split->piece_room;
+    struct syn_packet_about about = syn_split_about_portions(split, in);
+    uint8_t *bytes = split->going + owner * split->portion_room;
     struct syn_owned bad = syn_owner_of(in->nonfinite_entry, split->setup.group->workers);
     if (in->is_nonfinite && bad.owner == owner)
         return syn_packet_nonfinite(&about, bad.local, bytes);
     return syn_split_encode(split, &about, split->setup.values, in->scale, owner,
-                            &split->pieces[owner], bytes, &out->dropped);
+                            &split->portions[owner], bytes, &out->dropped);
 }
 
-/* The right neighbour's piece goes first. */
-static enum syn_status send_pieces(struct syn_split *split, const struct syn_contribution *in,
-                                   struct syn_outcome *out, size_t *own_bytes)
+/* The right neighbour's portion goes first. */
+static enum syn_status send_portions(struct syn_split *split, const struct syn_contribution *in,
+                                     struct syn_outcome *out, size_t *own_bytes)
 {
     struct syn_post *post = &split->post;
     enum syn_status status =
-        syn_post_begin(post, syn_owners_rounds, 0, split->coming, split->piece_room);
+        syn_post_begin(post, syn_owners_rounds, 0, split->coming, split->portion_room);
     for (size_t i = 0; i < post->round.send.count && status == SYN_OK; i++) {
         size_t owner = syn_post_peer(post, i);
-        size_t bytes = encode_piece(split, in, owner, out);
-        status = syn_post_send(post, owner, split->going + owner * split->piece_room, bytes);
+        size_t bytes = encode_portion(split, in, owner, out);
+        status = syn_post_send(post, owner, split->going + owner * split->portion_room, bytes);
     }
-    *own_bytes = encode_piece(split, in, post->group->rank, out);
+    *own_bytes = encode_portion(split, in, post->group->rank, out);
     return syn_post_finish(post, status);
 }
 
-/* Add up the pieces that came, in the order of the ranks. */
-static enum syn_status add_pieces(struct syn_split *split, const struct syn_contribution *in,
-                                  size_t own_bytes, struct syn_outcome *out)
+/* Add up the portions that came, in the order of the ranks. */
+static enum syn_status add_portions(struct syn_split *split, const struct syn_contribution *in,
+                                    size_t own_bytes, struct syn_outcome *out)
 {
     const struct syn_group *group = split->setup.group;
-    struct syn_packet_about about = syn_split_about_pieces(split, in);
+    struct syn_packet_about about = syn_split_about_portions(split, in);
     enum syn_status status = SYN_OK;
     for (size_t peer = 0; peer < group->workers && status == SYN_OK; peer++) {
         bool is_own = peer == group->rank;
-        const uint8_t *bytes = (is_own ? split->going : split->coming) + peer * split->piece_room;
+        const uint8_t *bytes = (is_own ? split->going : split->coming) + peer * split->portion_room;
         size_t count = is_own ? own_bytes : syn_post_came(&split->post, peer);
         status =
             syn_split_decode(split, in, &about, bytes, count, group->rank, peer, &split->came, out);
@@ -154,6 +154,6 @@ enum syn_status syn_split_reduce(struct syn_split *split, const struct syn_contr
 {
     size_t own_bytes = 0;
     cut(split, in);
-    SYN_TRY(send_pieces(split, in, out, &own_bytes));
-    return add_pieces(split, in, own_bytes, out);
+    SYN_TRY(send_portions(split, in, out, &own_bytes));
+    return add_portions(split, in, own_bytes, out);
 }

@@ -1,53 +1,52 @@
 /* A model and data of one's own, from C: a small convolutional network, built layer by layer,
- * learns made-up images with every method, flag, file and report of `syncopate train`. Everything
- * it uses is public.
+ * learns images that it draws itself, when they are needed, with every method, flag, file and
+ * report of `syncopate train`. Everything it uses is public.
  *
  *     own_model --algo gtopk --workers 4 --out runs/own
  *     mpirun -np 4 own_model --algo gtopk --checkpoint-every 50 --out runs/own
  *     own_model --resume runs/own --epochs 6
  *     syncopate report runs/own */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <syncopate/engine/train.h>
 #include <syncopate/random.h>
 
-enum { SIDE = 16, PIXELS = SIDE * SIDE, CLASSES = 4, EXAMPLES = 2048, TEST = 256 };
+enum { SIDE = 16, CLASSES = 4, EXAMPLES = 2048, TEST = 256 };
 
-/* Bars of one of four directions through noise. */
-static void draw(struct syn_random *random, int32_t label, float *image)
+/* A bar of one of four directions through noise. Where it lies depends on the example, the noise on
+ * the epoch too; both are drawn from these numbers alone, so that the same image comes out for
+ * every worker, today and when the run goes on tomorrow. */
+static bool draw(void *context, const struct syn_data_wanted *wanted, float *image, int32_t *label)
 {
-    size_t place = (size_t)syn_random_below(random, SIDE);
+    struct syn_random random;
+    (void)context;
+    syn_random_start(&random, (uint64_t)wanted->part, wanted->example);
+    size_t class = (size_t)syn_random_below(&random, CLASSES);
+    size_t place = (size_t)syn_random_below(&random, SIDE);
+    syn_random_start(&random, wanted->seed, wanted->epoch << 32 | wanted->example);
     for (size_t y = 0; y < SIDE; y++)
         for (size_t x = 0; x < SIDE; x++) {
             const size_t along[CLASSES] = {x, y, x + y, x + SIDE - y};
-            bool is_bar = along[label] % SIDE / 2 == place / 2;
-            image[y * SIDE + x] = (is_bar ? 2.0F : 0.0F) + syn_random_normal(random);
+            bool is_bar = along[class] % SIDE / 2 == place / 2;
+            image[y * SIDE + x] = (is_bar ? 2.0F : 0.0F) + syn_random_normal(&random);
         }
+    *label = (int32_t) class;
+    return true;
 }
 
-/* All workers must have the same data; these depend on nothing but the seed. */
-static enum syn_status make_data(float *images, int32_t *labels, struct syn_data **data)
+static enum syn_status make_data(struct syn_data **data)
 {
-    struct syn_random random;
-    syn_random_start(&random, 1, 0);
-    for (size_t i = 0; i < EXAMPLES + TEST; i++) {
-        labels[i] = (int32_t)syn_random_below(&random, CLASSES);
-        draw(&random, labels[i], images + i * PIXELS);
-    }
     static const char *const names[CLASSES] = {"upright", "level", "falling", "rising"};
-    struct syn_data_arrays arrays = {.name = "bars",
-                                     .channels = 1,
-                                     .height = SIDE,
-                                     .width = SIDE,
-                                     .outputs = CLASSES,
-                                     .names = names};
-    arrays.parts[SYN_DATA_TRAIN] =
-        (struct syn_data_array){.count = EXAMPLES, .images = images, .labels = labels};
-    arrays.parts[SYN_DATA_TEST] = (struct syn_data_array){
-        .count = TEST, .images = images + EXAMPLES * PIXELS, .labels = labels + EXAMPLES};
-    return syn_data_from_arrays(&arrays, data);
+    struct syn_data_maker maker = {.name = "bars",
+                                   .channels = 1,
+                                   .height = SIDE,
+                                   .width = SIDE,
+                                   .outputs = CLASSES,
+                                   .names = names,
+                                   .count = {[SYN_DATA_TRAIN] = EXAMPLES, [SYN_DATA_TEST] = TEST},
+                                   .make = draw};
+    return syn_data_from_maker(&maker, data);
 }
 
 /* convolution - batch norm and ReLU - pooling - inner product. Whatever does not fit is told when
@@ -107,7 +106,7 @@ static enum syn_status choose(int argc, char **argv, struct syn_train_options *o
     return status == SYN_OK ? read_flags(argc, argv, NULL, options) : status;
 }
 
-static enum syn_status train(int argc, char **argv, float *images, int32_t *labels)
+static enum syn_status train(int argc, char **argv)
 {
     struct syn_train_options options = {0};
     struct syn_train_summary summary;
@@ -115,7 +114,7 @@ static enum syn_status train(int argc, char **argv, float *images, int32_t *labe
     struct syn_data *data = NULL;
     enum syn_status status = choose(argc, argv, &options);
     if (status == SYN_OK)
-        status = make_data(images, labels, &data);
+        status = make_data(&data);
     if (status == SYN_OK)
         status = make_graph(&graph);
     options.graph = graph;
@@ -133,12 +132,8 @@ static enum syn_status train(int argc, char **argv, float *images, int32_t *labe
 
 int main(int argc, char **argv)
 {
-    float *images = malloc((EXAMPLES + TEST) * PIXELS * sizeof *images);
-    int32_t *labels = malloc((EXAMPLES + TEST) * sizeof *labels);
-    enum syn_status status = images && labels ? train(argc, argv, images, labels) : SYN_MEMORY;
+    enum syn_status status = train(argc, argv);
     if (status != SYN_OK)
         fprintf(stderr, "own_model: %s\n", syn_error_text());
-    free(images);
-    free(labels);
     return status != SYN_OK;
 }

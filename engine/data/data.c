@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/fail.h"
+#include "engine/data/maker.h"
 #include "engine/data/pictures.h"
 
 #define SYN_SETTING(...) /* of the parts */
@@ -99,6 +100,7 @@ void syn_data_close(struct syn_data *data)
     for (size_t i = 0; i < data->blob_count; i++)
         syn_blob_close(&data->blobs[i]);
     syn_pictures_free(data->pictures);
+    syn_maker_free(data->maker);
     free(data->names);
     free(data);
 }

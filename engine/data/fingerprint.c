@@ -2,6 +2,7 @@
  * FNV-1a over 64-bit words: it runs at the speed of memory, and nobody is to be deceived. */
 #include <string.h>
 
+#include "engine/data/maker.h"
 #include "engine/data/pictures.h"
 
 uint64_t syn_data_hash(uint64_t hash, const void *bytes, size_t count)
@@ -28,6 +29,8 @@ static uint64_t add_part(uint64_t hash, const struct syn_data *data, enum syn_da
             hash = syn_data_hash(hash, store->spans[s].pixels + i * store->spans[s].stride, bytes);
     for (size_t i = 0; data->pictures && i < count; i++)
         hash = syn_pictures_hash(hash, data->pictures, store->places[i]);
+    if (data->maker)
+        hash = syn_maker_hash(hash, data, part);
     if (store->labels)
         hash = syn_data_hash(hash, store->labels, count * sizeof *store->labels);
     if (store->targets)

@@ -1,7 +1,8 @@
 /* Pictures of one's own in the form of ImageNet: DIR/train/CLASS/NAME.jpg to learn from and
  * DIR/val/CLASS/NAME.jpg to test on. Without a val part a share is held out; without train, the
  * classes may lie in DIR itself. As in torchvision's ImageFolder, classes are numbered in the order
- * of their names, and folders below a class belong to it. */
+ * of their names, and folders below a class belong to it. In Tiny-ImageNet's form the pictures of
+ * val lie together, and val/val_annotations.txt has their classes. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +13,12 @@
 
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
+#include "engine/data/annotations.h"
 #include "engine/data/packed.h"
 #include "engine/data/pictures.h"
 
-#define DEEPEST 16 /* folders below a class */
+#define DEEPEST     16 /* folders below a class */
+#define ANNOTATIONS "val/val_annotations.txt"
 
 /* What has been found so far. */
 struct index {
@@ -163,17 +166,26 @@ static enum syn_status name_classes(struct syn_data *data, struct dirent **entri
     return status;
 }
 
-static enum syn_status find_class(const struct syn_data *data, const char *path, const char *name,
-                                  int32_t *label)
+/* The number of the class of that name; as many as there are, if there is none. */
+static size_t find_class(const struct syn_data *data, const char *name)
 {
-    for (size_t i = 0; i < data->info.outputs; i++)
-        if (strcmp(data->info.names[i], name) == 0) {
-            *label = (int32_t)i;
-            return SYN_OK;
-        }
-    return syn_report(SYN_FORMAT, "%s/%s: no class of the training part; it has %zu, from %s to %s",
-                      path, name, data->info.outputs, data->info.names[0],
-                      data->info.names[data->info.outputs - 1]);
+    size_t i = 0;
+    while (i < data->info.outputs && strcmp(data->info.names[i], name) != 0)
+        i++;
+    return i;
+}
+
+/* place: where the name stands, ending in / or ": " */
+static enum syn_status get_class(const struct syn_data *data, const char *place, const char *name,
+                                 int32_t *label)
+{
+    const size_t found = find_class(data, name);
+    const size_t count = data->info.outputs;
+    *label = (int32_t)found;
+    if (found < count)
+        return SYN_OK;
+    return syn_report(SYN_FORMAT, "%s%s: no class of the training part; it has %zu, from %s to %s",
+                      place, name, count, data->info.names[0], data->info.names[count - 1]);
 }
 
 static enum syn_status read_classes(struct syn_data *data, struct index *index, const char *folder,
@@ -183,8 +195,10 @@ static enum syn_status read_classes(struct syn_data *data, struct index *index, 
         char class[SYN_PATH_BYTES];
         int32_t label;
         const size_t before = index->pictures->count;
+        char place[SYN_PATH_BYTES];
         SYN_TRY(syn_path_join(class, folder, entries[i]->d_name));
-        SYN_TRY(find_class(data, folder, entries[i]->d_name, &label));
+        SYN_TRY(syn_path_join(place, folder, ""));
+        SYN_TRY(get_class(data, place, entries[i]->d_name, &label));
         SYN_TRY(walk(index, class, label, 0));
         if (index->pictures->count == before)
             return syn_report(SYN_FORMAT,
@@ -231,6 +245,50 @@ static enum syn_status read_part(struct syn_data *data, struct index *index, con
     return make_part(data, part, begin);
 }
 
+/* All rows of the table; a picture that is not there is named and left out. */
+static enum syn_status read_rows(struct syn_data *data, struct index *index, const char *folder,
+                                 struct syn_annotations *annotations)
+{
+    struct syn_annotation row;
+    bool is_there = true;
+    while (true) {
+        char place[SYN_PATH_BYTES + 32];
+        int32_t label;
+        SYN_TRY(syn_annotations_next(annotations, &row, &is_there));
+        if (!is_there)
+            return SYN_OK;
+        snprintf(place, sizeof place, "%s:%zu: ", annotations->name, annotations->line);
+        SYN_TRY(get_class(data, place, row.class, &label));
+        SYN_TRY(visit(index, folder, row.file, label, DEEPEST));
+    }
+}
+
+static enum syn_status read_annotated(struct syn_data *data, struct index *index, const char *path)
+{
+    char images[SYN_PATH_BYTES];
+    struct syn_blob blob = {0};
+    const size_t begin = index->pictures->count;
+    SYN_TRY(syn_path_join(images, index->pictures->root, "val/images"));
+    SYN_TRY(syn_blob_open(path, &blob));
+    struct syn_annotations annotations = {path, blob.bytes, blob.bytes + blob.count, 0};
+    enum syn_status status =
+        read_rows(data, index, syn_path_is_directory(images) ? "val/images" : "val", &annotations);
+    syn_blob_close(&blob);
+    SYN_TRY(status);
+    if (index->pictures->count == begin)
+        return syn_report(SYN_FORMAT, "%s: none of its %zu lines names a picture that is there",
+                          path, annotations.line);
+    return make_part(data, SYN_DATA_TEST, begin);
+}
+
+static enum syn_status read_test(struct syn_data *data, struct index *index)
+{
+    char path[SYN_PATH_BYTES];
+    SYN_TRY(syn_path_join(path, index->pictures->root, ANNOTATIONS));
+    return syn_path_is_file(path) ? read_annotated(data, index, path)
+                                  : read_part(data, index, "val", SYN_DATA_TEST);
+}
+
 static enum syn_status read_folder(const struct syn_data_options *options, const char *directory,
                                    struct syn_data *data)
 {
@@ -249,7 +307,7 @@ static enum syn_status read_folder(const struct syn_data_options *options, const
     SYN_TRY(syn_path_join(path, directory, "val"));
     const bool has_test = has_train && syn_path_is_directory(path);
     if (has_test)
-        SYN_TRY(read_part(data, &index, "val", SYN_DATA_TEST));
+        SYN_TRY(read_test(data, &index));
     if (index.others > 0)
         syn_report_log(SYN_LOG_WARNING, "%s: %zu files are passed over: not .jpg, .jpeg or .png",
                        directory, index.others);

@@ -132,10 +132,10 @@ static void release(struct syn_loader *loader)
     free(loader);
 }
 
-/* One thread for what lies in memory; for pictures as many as are wanted. */
+/* One thread for what lies in memory; for what must be made as many as are wanted. */
 static size_t count_threads(const struct syn_data *data, size_t wanted)
 {
-    if (!data->pictures || wanted < 1)
+    if ((!data->pictures && !data->maker) || wanted < 1)
         return 1;
     return wanted < MOST_THREADS ? wanted : MOST_THREADS;
 }

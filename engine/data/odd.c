@@ -71,7 +71,7 @@ void syn_odd_close(void)
         if (count > 0)
             syn_report_log(SYN_LOG_WARNING,
                            "%zu %s could not be read and %s left out; the first is %s", count,
-                           count == 1 ? "picture" : "pictures", count == 1 ? "was" : "were", first);
+                           count == 1 ? "example" : "examples", count == 1 ? "was" : "were", first);
         free(met);
         met = NULL;
         count = capacity = 0;

@@ -5,6 +5,7 @@
 
 #include <syncopate/random.h>
 
+#include "engine/data/maker.h"
 #include "engine/data/prepare.h"
 
 /* Stream of an example: the epoch above, its number below. No example has this number, so that
@@ -119,7 +120,14 @@ static bool fill_example(struct syn_preparer *preparer, uint64_t epoch, size_t e
 {
     const struct syn_data *data = preparer->data;
     const struct syn_part_store *part = &data->parts[preparer->options.part];
-    if (!fill_pixels(preparer, epoch, example, buffer->input + i * syn_data_pixels(&data->info)))
+    float *input = buffer->input + i * syn_data_pixels(&data->info);
+    if (data->maker) {
+        const bool learns = preparer->options.part == SYN_DATA_TRAIN;
+        const struct syn_data_wanted wanted = {preparer->options.part, example, learns ? epoch : 0,
+                                               preparer->options.seed};
+        return syn_maker_fill(data, &wanted, input, &buffer->labels[i]);
+    }
+    if (!fill_pixels(preparer, epoch, example, input))
         return false;
     if (buffer->labels)
         buffer->labels[i] = part->labels[example];

@@ -34,6 +34,7 @@ struct syn_part_store {
 };
 
 struct syn_pictures;
+struct syn_data_maker;
 
 struct syn_data {
     struct syn_data_info info;
@@ -46,6 +47,7 @@ struct syn_data {
     struct syn_blob blobs[SYN_MOST_BLOBS]; /* what spans point into */
     size_t blob_count;
     struct syn_pictures *pictures; /* what examples are made of instead, if not NULL; owned */
+    struct syn_data_maker *maker;  /* who makes them instead, if not NULL; owned */
     char **names; /* what info.names points to, if the set made them: one block, with the text */
 };
 

@@ -11,7 +11,8 @@ struct giving {
     const struct syn_weights *weights;
     const char *model;
     enum syn_weights_fit fit;
-    bool *used; /* [tensors of the weights] */
+    const char *advice; /* for what does not fit */
+    bool *used;         /* [tensors of the weights] */
     size_t wanted;
     size_t taken;
 };
@@ -53,10 +54,10 @@ static enum syn_status refuse(const struct giving *giving, const char *name,
         return SYN_OK;
     }
     if (!there)
-        return syn_report(SYN_INVALID, "%s: there is no %s (%s), which model %s has", origin, name,
-                          want, giving->model);
-    return syn_report(SYN_INVALID, "%s: %s is %s; model %s has %s", origin, name, have,
-                      giving->model, want);
+        return syn_report(SYN_INVALID, "%s: there is no %s (%s), which model %s has%s", origin,
+                          name, want, giving->model, giving->advice);
+    return syn_report(SYN_INVALID, "%s: %s is %s; model %s has %s%s", origin, name, have,
+                      giving->model, want, giving->advice);
 }
 
 static enum syn_status give_one(struct giving *giving, const struct syn_tensor *tensor,
@@ -83,19 +84,14 @@ static enum syn_status check_rest(const struct giving *giving)
         const char *name = syn_weights_tensor(giving->weights, i).name;
         if (giving->used[i])
             continue;
-        if (giving->fit == SYN_FIT_WHOLE)
-            return syn_report(SYN_INVALID, "%s: %s, which model %s does not have", origin, name,
-                              giving->model);
+        if (giving->fit == SYN_FIT_WHOLE || giving->fit == SYN_FIT_WHOLE_OR_ADVISE)
+            return syn_report(SYN_INVALID, "%s: %s, which model %s does not have%s", origin, name,
+                              giving->model, giving->advice);
         if (giving->fit == SYN_FIT_MOST)
             syn_report_log(SYN_LOG_INFO, "%s is not used: model %s does not have it", name,
                            giving->model);
     }
-    if (2 * giving->taken > giving->wanted)
-        return SYN_OK;
-    return syn_report(SYN_INVALID,
-                      "%s: only %zu of the %zu tensors of model %s fit; these are weights of "
-                      "another model",
-                      origin, giving->taken, giving->wanted, giving->model);
+    return SYN_OK;
 }
 
 static enum syn_status give_all(struct giving *giving, struct syn_model *model, float *values)
@@ -115,19 +111,35 @@ static enum syn_status give_all(struct giving *giving, struct syn_model *model, 
     return check_rest(giving);
 }
 
+/* What fits, and nothing said of the rest; how much that is decides what is said. */
+static enum syn_status try_quietly(struct giving giving, struct syn_model *model, float *values,
+                                   bool *fits_mostly)
+{
+    const enum syn_weights_fit fit = giving.fit;
+    giving.fit = SYN_FIT_MOST_QUIETLY;
+    SYN_TRY(give_all(&giving, model, values));
+    *fits_mostly = 2 * giving.taken > giving.wanted;
+    if (*fits_mostly || fit == SYN_FIT_WHOLE_OR_ADVISE)
+        return SYN_OK;
+    return syn_report(SYN_INVALID,
+                      "%s: only %zu of the %zu tensors of model %s fit; these are weights of "
+                      "another model",
+                      syn_weights_origin(giving.weights), giving.taken, giving.wanted,
+                      giving.model);
+}
+
 enum syn_status syn_weights_give(const struct syn_weights *weights, const char *name,
                                  enum syn_weights_fit fit, struct syn_model *model, float *values)
 {
-    struct giving giving = {.weights = weights, .model = name, .fit = fit};
+    bool fits_mostly = false;
+    struct giving giving = {.weights = weights, .model = name, .fit = fit, .advice = ""};
     SYN_TRY(syn_engine_allocate(syn_weights_count(weights), sizeof *giving.used, &giving.used));
     enum syn_status status = SYN_OK;
-    if (fit == SYN_FIT_MOST) { /* nothing is told of another model's weights but that */
-        giving.fit = SYN_FIT_MOST_QUIETLY;
-        status = give_all(&giving, model, values);
-        giving =
-            (struct giving){.weights = weights, .model = name, .fit = fit, .used = giving.used};
-    }
-    if (status == SYN_OK)
+    if (fit != SYN_FIT_WHOLE)
+        status = try_quietly(giving, model, values, &fits_mostly);
+    if (fit == SYN_FIT_WHOLE_OR_ADVISE && fits_mostly)
+        giving.advice = "; --init-head lets what does not fit start afresh";
+    if (status == SYN_OK && fit != SYN_FIT_MOST_QUIETLY)
         status = give_all(&giving, model, values);
     free(giving.used);
     return status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/fail.h"
+#include "engine/base/memory.h"
 #include "engine/weights/weights.h"
 
 #define MOST_HEADER 100000000
@@ -47,36 +48,81 @@ static bool read_shape(const json_t *list, struct syn_shape *shape)
     return true;
 }
 
-/* What lies between two numbers of bytes after the header. */
+/* Where the values of a tensor lie, in bytes after the header. */
+struct place {
+    const char *name;
+    size_t begin;
+    size_t end;
+};
+
 struct values {
     const uint8_t *bytes;
     size_t count;
-    size_t covered; /* by the tensors so far; in the end by as many bytes as there are */
+    struct place *places; /* [tensors] */
+    size_t tensors;
 };
+
+static enum syn_status read_values(struct syn_weights *weights, const char *name,
+                                   const json_t *about, const uint8_t *bytes, size_t count)
+{
+    struct syn_shape shape;
+    const char *type_name = json_string_value(json_object_get(about, "dtype"));
+    const struct syn_number_type *type = syn_number_type_find(type_name);
+    if (!type)
+        return syn_report(SYN_FORMAT, "%s: %.128s is of type %.16s; expected F32, F16 or BF16",
+                          syn_weights_origin(weights), name, type_name);
+    if (!read_shape(json_object_get(about, "shape"), &shape))
+        return refuse(weights, name, "a shape that is not a list of at most four whole numbers");
+    if (!syn_shape_fits(&shape, count, type->bytes) ||
+        syn_shape_count(&shape) * type->bytes != count)
+        return refuse(weights, name, "its shape and its data_offsets contradict each other");
+    return syn_weights_take_as(weights, name, &shape, type, bytes);
+}
 
 static enum syn_status read_tensor(struct syn_weights *weights, const char *name,
                                    const json_t *about, struct values *values)
 {
-    size_t begin;
-    size_t end;
-    struct syn_shape shape;
-    const char *type = json_string_value(json_object_get(about, "dtype"));
+    struct place place = {.name = name};
     const json_t *offsets = json_object_get(about, "data_offsets");
-    if (!type || json_array_size(offsets) != 2 || !read_number(offsets, 0, &begin) ||
-        !read_number(offsets, 1, &end) || begin > end || end > values->count)
+    if (!json_is_string(json_object_get(about, "dtype")) || json_array_size(offsets) != 2 ||
+        !read_number(offsets, 0, &place.begin) || !read_number(offsets, 1, &place.end) ||
+        place.begin > place.end || place.end > values->count)
         return refuse(weights, name, "expected dtype, shape and data_offsets within the file");
-    values->covered += end - begin;
+    values->places[values->tensors++] = place;
     if (syn_weights_is_counter(name))
         return SYN_OK;
-    if (strcmp(type, "F32") != 0)
-        return syn_report(SYN_FORMAT, "%s: %.128s is of type %.16s; expected F32",
-                          syn_weights_origin(weights), name, type);
-    if (!read_shape(json_object_get(about, "shape"), &shape))
-        return refuse(weights, name, "a shape that is not a list of at most four whole numbers");
-    if (!syn_shape_fits(&shape, end - begin) ||
-        syn_shape_count(&shape) * sizeof(float) != end - begin)
-        return refuse(weights, name, "its shape and its data_offsets contradict each other");
-    return syn_weights_take(weights, name, &shape, values->bytes + begin);
+    return read_values(weights, name, about, values->bytes + place.begin, place.end - place.begin);
+}
+
+static int by_place(const void *one, const void *other)
+{
+    const struct place *a = one;
+    const struct place *b = other;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return (a->end > b->end) - (a->end < b->end);
+}
+
+/* Every byte belongs to one tensor. */
+static enum syn_status check_places(const struct syn_weights *weights, const struct values *values)
+{
+    const char *origin = syn_weights_origin(weights);
+    size_t at = 0;
+    qsort(values->places, values->tensors, sizeof *values->places, by_place);
+    for (size_t i = 0; i < values->tensors; i++) {
+        const struct place *place = &values->places[i];
+        if (place->begin < at)
+            return syn_report(SYN_FORMAT,
+                              "%s: %.128s begins at byte %zu, within %.128s, which ends at %zu",
+                              origin, place->name, place->begin, values->places[i - 1].name, at);
+        if (place->begin > at)
+            break;
+        at = place->end;
+    }
+    if (at != values->count)
+        return syn_report(SYN_FORMAT, "%s: byte %zu of %zu belongs to no tensor", origin, at,
+                          values->count);
+    return SYN_OK;
 }
 
 static void read_text(const json_t *metadata, const char *key, char *text, size_t capacity)
@@ -119,10 +165,19 @@ static enum syn_status read_all(const json_t *header, struct values *values,
         else
             SYN_TRY(read_tensor(weights, name, about, values));
     }
-    if (values->covered != values->count)
-        return syn_report(SYN_FORMAT, "%s: its tensors cover %zu bytes of %zu",
-                          syn_weights_origin(weights), values->covered, values->count);
-    return SYN_OK;
+    return check_places(weights, values);
+}
+
+static enum syn_status read_header(const json_t *header, struct values *values,
+                                   struct syn_weights *weights)
+{
+    if (!json_is_object(header))
+        return refuse(weights, "its header", "no object");
+    SYN_TRY(
+        syn_engine_allocate(json_object_size(header) + 1, sizeof *values->places, &values->places));
+    enum syn_status status = read_all(header, values, weights);
+    free(values->places);
+    return status;
 }
 
 enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
@@ -132,13 +187,12 @@ enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
     uint64_t length = count >= 8 ? read_length(bytes) : 0;
     if (length < 2 || length > MOST_HEADER || length > count - 8)
         return refuse(weights, "", "no safetensors file");
-    struct values values = {bytes + 8 + length, count - 8 - (size_t)length, 0};
+    struct values values = {.bytes = bytes + 8 + length, .count = count - 8 - (size_t)length};
     json_t *header =
         json_loadb((const char *)bytes + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
     if (!header)
         return refuse(weights, "its header", error.text);
-    enum syn_status status = json_is_object(header) ? read_all(header, &values, weights)
-                                                    : refuse(weights, "its header", "no object");
+    enum syn_status status = read_header(header, &values, weights);
     json_decref(header);
     return status;
 }

@@ -136,9 +136,9 @@ void syn_shape_text(const struct syn_shape *shape, char text[SYN_SHAPE_TEXT])
                                    shape->size[d]);
 }
 
-bool syn_shape_fits(const struct syn_shape *shape, size_t bytes)
+bool syn_shape_fits(const struct syn_shape *shape, size_t bytes, size_t each)
 {
-    size_t room = bytes / sizeof(float);
+    size_t room = bytes / each;
     size_t count = 1;
     for (size_t d = 0; d < shape->dimensions; d++)
         if (shape->size[d] == 0)

@@ -15,8 +15,8 @@ void syn_weights_set_origin(struct syn_weights *weights, const char *origin);
 #define SYN_SHAPE_TEXT 96
 void syn_shape_text(const struct syn_shape *shape, char text[SYN_SHAPE_TEXT]);
 
-/* Number of values, unless that many floats do not fit into so many bytes. */
-bool syn_shape_fits(const struct syn_shape *shape, size_t bytes);
+/* Whether so many bytes have room for the values of a shape, each of so many bytes. */
+bool syn_shape_fits(const struct syn_shape *shape, size_t bytes, size_t each);
 
 /* Whether this is one of the counters that PyTorch saves with batch norm. */
 bool syn_weights_is_counter(const char *name);
@@ -24,6 +24,21 @@ bool syn_weights_is_counter(const char *name);
 /* Add a tensor whose values lie anywhere in memory, refusing what is not finite. */
 enum syn_status syn_weights_take(struct syn_weights *weights, const char *name,
                                  const struct syn_shape *shape, const uint8_t *bytes);
+
+/* Numbers as files have them. */
+struct syn_number_type {
+    const char *name; /* in safetensors */
+    size_t bytes;
+    float (*widen)(uint16_t narrow); /* NULL: floats */
+};
+
+/* The type of that name; NULL: not one that is read. */
+const struct syn_number_type *syn_number_type_find(const char *name);
+
+/* The same for values of any of these types. */
+enum syn_status syn_weights_take_as(struct syn_weights *weights, const char *name,
+                                    const struct syn_shape *shape,
+                                    const struct syn_number_type *type, const uint8_t *bytes);
 
 /* The name of tensor number i in a file. */
 void syn_weights_name(struct syn_weights *weights, size_t i, enum syn_names names,

@@ -69,7 +69,7 @@ enum syn_status syn_run_prepare(struct syn_run *run)
         return SYN_OK;
     SYN_TRY(check_room(run));
     SYN_TRY(syn_files_open(options, &run->metrics.files));
-    SYN_TRY(syn_files_names(syn_data_info(run->replica.data), &run->metrics.files));
+    SYN_TRY(syn_files_input(run->replica.data, &run->metrics.files));
     SYN_TRY(syn_files_model(options, &run->metrics.files));
     return clear_up(options);
 }

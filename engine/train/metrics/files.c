@@ -14,13 +14,15 @@
 #include "engine/base/json.h"
 #include "engine/base/tree.h"
 #include "engine/data/blob.h"
+#include "engine/data/kept.h"
 
 #define PATH_BYTES     (SYN_TEXT_BYTES + 32)
 #define MOST_RUNS      100000
 #define SETTINGS_BYTES 16384 /* of settings.json, but for the hosts */
 
-static const char *const names[] = {"summary.json", "metrics.jsonl", "settings.json",
-                                    "names.txt",    SYN_RUN_MODEL,   SYN_CHECKPOINT_FOLDER};
+static const char *const names[] = {"summary.json",       "metrics.jsonl", "settings.json",
+                                    SYN_NAMES_FILE,       SYN_KEPT_FILE,   SYN_RUN_MODEL,
+                                    SYN_CHECKPOINT_FOLDER};
 #define NAMES (sizeof names / sizeof names[0])
 
 static const char *path_of(const struct syn_files *files, const char *name, const char *ending,
@@ -167,7 +169,7 @@ enum syn_status syn_files_settings(const struct syn_train_options *options,
     return status;
 }
 
-enum syn_status syn_files_names(const struct syn_data_info *info, const struct syn_files *files)
+static enum syn_status write_names(const struct syn_data_info *info, const struct syn_files *files)
 {
     size_t bytes = 1;
     for (size_t i = 0; info->names && i < info->outputs; i++)
@@ -185,9 +187,17 @@ enum syn_status syn_files_names(const struct syn_data_info *info, const struct s
         *end++ = '\n';
     }
     end[-1] = '\0'; /* the last end of line is added when it is written */
-    enum syn_status status = write_whole(files, "names.txt", text);
+    enum syn_status status = write_whole(files, SYN_NAMES_FILE, text);
     free(text);
     return status;
+}
+
+enum syn_status syn_files_input(const struct syn_data *data, const struct syn_files *files)
+{
+    char text[SYN_KEPT_BYTES];
+    SYN_TRY(write_names(syn_data_info(data), files));
+    syn_kept_text(data, text);
+    return write_whole(files, SYN_KEPT_FILE, text);
 }
 
 enum syn_status syn_files_model(const struct syn_train_options *options,

@@ -36,9 +36,10 @@ enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_
 enum syn_status syn_files_settings(const struct syn_train_options *options,
                                    const struct syn_files *files);
 
-/* Write names.txt, the classes or the words of the vocabulary in the order of their numbers, a line
- * each, so that what the model says can be read without the data. Nothing if they have no names. */
-enum syn_status syn_files_names(const struct syn_data_info *info, const struct syn_files *files);
+/* Write input.txt, what examples look like, and names.txt, the classes or the words of the
+ * vocabulary in the order of their numbers, so that the model can be used without the data
+ * (engine/data/kept.h). */
+enum syn_status syn_files_input(const struct syn_data *data, const struct syn_files *files);
 
 /* Write a copy of the file that describes the model (model_file), so that the run can be resumed
  * and used wherever that is by then. Nothing for the ready models. */

@@ -126,7 +126,7 @@ enum syn_status syn_replica_build(struct syn_replica *replica, uint64_t batch)
 enum syn_status syn_replica_initialise(struct syn_replica *replica)
 {
     const struct syn_train_options *options = &replica->options;
-    enum syn_weights_fit fit = SYN_FIT_WHOLE;
+    enum syn_weights_fit fit = SYN_FIT_WHOLE_OR_ADVISE;
     struct syn_weights *weights = NULL;
     const bool is_he = strcmp(options->initialisation, "he") == 0;
     syn_model_initialise_as(replica->model, is_he ? SYN_INITIALISE_HE : SYN_INITIALISE_PYTORCH,

@@ -30,7 +30,7 @@ struct syn_predictor {
 static enum syn_status prepare(struct syn_predictor *made, const struct syn_train_options *options,
                                const struct syn_weights *weights)
 {
-    SYN_TRY(syn_use_open(options, &made->use));
+    SYN_TRY(syn_use_open_input(options, &made->use));
     const struct syn_data_info *info = syn_data_info(made->use.data);
     made->on_text = info->kind == SYN_DATA_TOKENS;
     made->classes = info->outputs;

@@ -5,12 +5,23 @@
 
 #include "engine/base/fail.h"
 #include "engine/base/memory.h"
+#include "engine/data/kept.h"
 
 enum syn_status syn_use_open(const struct syn_train_options *options, struct syn_use *use)
 {
     use->options = *options;
     SYN_TRY(syn_train_check(&use->options));
     use->data = use->options.own_data;
+    return use->data ? SYN_OK : syn_data_open(&use->options.data, &use->data);
+}
+
+enum syn_status syn_use_open_input(const struct syn_train_options *options, struct syn_use *use)
+{
+    use->options = *options;
+    SYN_TRY(syn_train_check(&use->options));
+    use->data = use->options.own_data;
+    if (!use->data && use->options.out[0])
+        SYN_TRY(syn_kept_open(use->options.out, &use->data));
     return use->data ? SYN_OK : syn_data_open(&use->options.data, &use->data);
 }
 

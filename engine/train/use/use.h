@@ -17,6 +17,9 @@ struct syn_use {
  *   use  zeroed; close it even after a failure */
 enum syn_status syn_use_open(const struct syn_train_options *options, struct syn_use *use);
 
+/* The same, where examples come from elsewhere: what a run has kept of its data is enough. */
+enum syn_status syn_use_open_input(const struct syn_train_options *options, struct syn_use *use);
+
 /* Build the model for these data and put the weights into it.
  *   batch  the most examples at once
  *   time   words of each at once */

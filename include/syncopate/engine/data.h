@@ -101,6 +101,41 @@ struct syn_data_arrays {
  * copied. A label out of range or a value that is not finite: SYN_INVALID. */
 enum syn_status syn_data_from_arrays(const struct syn_data_arrays *arrays, struct syn_data **data);
 
+/* Which example is wanted. The same one must come out the same every time, on every worker, so that
+ * a run can be repeated, shared out and resumed: what is random in it is to be drawn from these
+ * numbers (syn_random_start()). */
+struct syn_data_wanted {
+    enum syn_data_part part;
+    size_t example; /* from 0 to the part's count - 1 */
+    uint64_t epoch; /* of training, from 0; for the other parts always 0 */
+    uint64_t seed;  /* of the run */
+};
+
+/* Make an example. Called on the threads of loaders, on several of them at once.
+ *   input  [channels][height][width], to be written whole
+ *   label  in [0, outputs)
+ * Returns false if there is none to be had: it is left out of its batch, named and counted, as is
+ * one with a label out of range or a value that is not finite. */
+typedef bool syn_data_make(void *context, const struct syn_data_wanted *wanted, float *input,
+                           int32_t *label);
+
+/* Examples that are made when they are needed: read from anywhere, drawn, computed. */
+struct syn_data_maker {
+    const char *name; /* for messages and the files of a run */
+    size_t channels;
+    size_t height;
+    size_t width;
+    size_t outputs;               /* classes */
+    const char *const *names;     /* [outputs] or NULL */
+    size_t count[SYN_DATA_PARTS]; /* examples; 0: there is no such part */
+    syn_data_make *make;
+    void *context;
+};
+
+/* A data set whose examples the caller makes. Name, names and context are lent until it is closed.
+ * Workers compare numbers, shape and 64 examples of each part, as they are in the first epoch. */
+enum syn_status syn_data_from_maker(const struct syn_data_maker *maker, struct syn_data **data);
+
 /* What it is; valid until it is closed. */
 const struct syn_data_info *syn_data_info(const struct syn_data *data);
 

@@ -53,8 +53,9 @@ struct syn_guess {
 /* A model with its weights, for single examples. */
 struct syn_predictor;
 
-/* Make one. The data set is opened, for the names of its classes or words and for how its images
- * are prepared; weights and options as for syn_use_evaluate(). Free it with
+/* Make one. The names of classes or words and how images are prepared are what the run of
+ * options->out has kept of its data (input.txt, names.txt); without them the data set is opened.
+ * Weights and options as for syn_use_evaluate(). Free it with
  * syn_predictor_free(). */
 enum syn_status syn_predictor_open(const struct syn_train_options *options,
                                    const struct syn_weights *weights,

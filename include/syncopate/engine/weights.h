@@ -88,8 +88,9 @@ enum syn_status syn_weights_save(struct syn_weights *weights, enum syn_names nam
 
 /* Whether all of a model must be there, or what has another shape or is missing keeps the values it
  * has: a new last layer for other classes. Then more than half of the tensors must fit, and those
- * that do not are logged, unless somebody else logs them already. */
-enum syn_weights_fit { SYN_FIT_WHOLE, SYN_FIT_MOST, SYN_FIT_MOST_QUIETLY };
+ * that do not are logged, unless somebody else logs them already. A refusal may advise to let them
+ * start afresh, if more than half fit. */
+enum syn_weights_fit { SYN_FIT_WHOLE, SYN_FIT_WHOLE_OR_ADVISE, SYN_FIT_MOST, SYN_FIT_MOST_QUIETLY };
 
 /* Put them into a model: weights and statistics, each by its name or by PyTorch's.
  *   name    of the model, for syn_model_pytorch_name()

@@ -211,7 +211,7 @@ static void odd_files_are_named_counted_and_left_out(void **state)
         lines += *at == '\n';
     assert_int_equal(lines, 5);
     syn_data_close(data);
-    assert_non_null(strstr(scratch_log(), "5 pictures could not be read and were left out"));
+    assert_non_null(strstr(scratch_log(), "5 examples could not be read and were left out"));
 }
 
 static void a_share_is_held_out_where_there_is_no_val(void **state)
@@ -259,6 +259,61 @@ static void folders_that_cannot_be_are_refused(void **state)
     scratch_write_text("junk/train/a/1.jpg", "junk");
     scratch_write_text("junk/train/b/1.jpg", "junk");
     expect_one_line(SYN_FORMAT, "junk", "none of the first 2 pictures can be read");
+}
+
+/* As Tiny-ImageNet has it: pictures of val lie together, and a table has their classes. */
+static void a_table_may_have_the_classes_of_val(void **state)
+{
+    (void)state;
+    struct syn_data *data;
+    struct syn_loader *loader;
+    struct syn_batch batch;
+    char name[64];
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "tiny/train/%s/images/%d.JPEG", i % 2 ? "n2" : "n1", i);
+        write_jpeg(name, 20, 20, 3, 10);
+        snprintf(name, sizeof name, "tiny/val/images/val_%d.JPEG", i);
+        if (i < 3)
+            write_jpeg(name, 20, 20, 3, (uint8_t)(10 * i));
+    }
+    scratch_write_text("tiny/train/n1/n1_boxes.txt", "");
+    scratch_write_text("tiny/val/val_annotations.txt",
+                       "val_1.JPEG\tn2\t0\t32\t44\t62\nval_0.JPEG n1\r\n\n"
+                       "val_9.JPEG\tn1\t0\t0\t9\t9\nval_2.JPEG\tn2");
+    scratch_log();
+    assert_ok(open_folder("tiny", &data));
+    assert_non_null(strstr(scratch_log(), "val/images/val_9.JPEG is left out: No such file"));
+    assert_int_equal(syn_data_info(data)->count[SYN_DATA_TRAIN], 8);
+    assert_int_equal(syn_data_info(data)->count[SYN_DATA_TEST], 3);
+    struct syn_loader_options how = syn_loader_defaults(SYN_DATA_TEST, 3);
+    assert_ok(syn_loader_open(data, &how, &loader));
+    syn_loader_next(loader, &batch);
+    const int32_t labels[] = {1, 0, 1};
+    const long brightness[] = {10, 0, 20};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(batch.labels[i], labels[i]);
+        assert_int_equal(lrintf(batch.input[i * 3 * SIDE * SIDE] * 255), brightness[i]);
+    }
+    syn_loader_close(loader);
+    syn_data_close(data);
+}
+
+static void a_table_that_cannot_be_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    static const char *const tables[][2] = {
+        {"val_0.JPEG cat\nval_0.JPEG\n", "val_annotations.txt:2: expected the name of a picture"},
+        {"val_0.JPEG zebra\n", "val_annotations.txt:1: zebra: no class of the training part"},
+        {"../../secret.jpg cat\n", ":1: \"../../secret.jpg\"; expected the name of a picture"},
+        {"\nsub/one.jpg cat\n", ":2: \"sub/one.jpg\"; expected the name of a picture, no path"},
+        {"gone.jpg cat\n", "none of its 1 lines names a picture that is there"},
+        {"", "none of its 0 lines"},
+    };
+    write_folder("table");
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        scratch_write_text("table/val/val_annotations.txt", tables[i][0]);
+        expect_one_line(SYN_FORMAT, "table", tables[i][1]);
+    }
 }
 
 static void a_grey_png_becomes_three_equal_channels(void **state)
@@ -377,6 +432,8 @@ int main(void)
         cmocka_unit_test(odd_files_are_named_counted_and_left_out),
         cmocka_unit_test(a_share_is_held_out_where_there_is_no_val),
         cmocka_unit_test(folders_that_cannot_be_are_refused),
+        cmocka_unit_test(a_table_may_have_the_classes_of_val),
+        cmocka_unit_test(a_table_that_cannot_be_is_refused_with_its_line),
         cmocka_unit_test(a_grey_png_becomes_three_equal_channels),
         cmocka_unit_test(resizing_gives_the_bytes_of_pil),
         cmocka_unit_test(packed_pictures_give_the_batches_of_the_folder),

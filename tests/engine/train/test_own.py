@@ -2,11 +2,14 @@
 
     test_own.py COMMAND OWN_MODEL [MPIRUN]       further arguments as unittest takes them
 """
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 COMMAND, OWN_MODEL, MPIRUN = "syncopate", "own_model", ""
@@ -98,6 +101,38 @@ class Own(unittest.TestCase):
         self.assertIn("own on bars by gtopk, 7 tensors, step 12 of 12", done.stdout)
         self.assertEqual(call(OWN_MODEL, "--algo", "magic").returncode, 1)
         self.assertEqual(call(OWN_MODEL, "epochs").returncode, 1)
+
+
+    def hash_of(self, run):
+        with open(self.path(f"{run}/summary.json"), encoding="utf-8") as file:
+            return json.load(file)["weights_hash"]
+
+    def kill_in_the_middle(self, words, run):
+        """Kill all ranks, without a word, when a checkpoint beyond the first is there."""
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        folder = self.path(f"{run}/checkpoints")
+        ends = time.monotonic() + 100
+        while process.poll() is None and time.monotonic() < ends:
+            if os.path.isdir(folder) and any(name in os.listdir(folder) for name in ("step-16", "step-24")):
+                break
+            time.sleep(0.01)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self.assertFalse(os.path.exists(self.path(f"{run}/summary.json")), "it ended before it was killed")
+
+    def test_own_data_that_are_made_when_needed_come_out_the_same_after_a_kill(self):
+        flags = ["--algo", "gtopk", "--density", "0.05", "--threads", "1", "--checkpoint-every", "8", "--batch", "8",
+                 "--steps", "200", "--loader-threads", "2"]
+        whole = call(OWN_MODEL, *flags, "--workers", "2", "--out", self.path("whole"))
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        self.assertIn("test accuracy", whole.stdout)
+        for run, ranks in (("threads", []), ("ranks", [MPIRUN, "-n", "2"] if MPIRUN else [])):
+            many = [] if ranks else ["--workers", "2"]
+            self.kill_in_the_middle([*ranks, OWN_MODEL, *flags, *many, "--out", self.path(run)], run)
+            done = call(*ranks, OWN_MODEL, "--resume", self.path(run))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.hash_of(run), self.hash_of("whole"), run)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     test_weights.py COMMAND       the program to test; further arguments as unittest takes them
 """
+import glob
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import zipfile
 import zlib
@@ -177,7 +179,9 @@ class Weights(unittest.TestCase):
         words = ["train", *IMAGES, "--steps", "1", "--out", self.path("other")]
         self.refuses([*words, "--model", "mlp", "--init", file], file, "fc1.weight")
         seven = [*words, "--model", "resnet20", "--synthetic-classes", "7", "--init", file]
-        self.refuses(seven, file, "fc.weight is 10x64", "7x64")
+        self.refuses(seven, file, "fc.weight is 10x64", "7x64", "--init-head lets what does not fit start afresh")
+        said = call(*words, "--model", "mlp", "--init", file).stderr
+        self.assertNotIn("--init-head", said)  # most of it is another model's
         done = call(*seven, "--init-head")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("fc.weight (7x64) starts afresh", done.stderr)
@@ -218,6 +222,59 @@ class Weights(unittest.TestCase):
             self.assertAlmostEqual(found["accuracy"], labels[order[0]] / sum(labels), 6, scores)
             self.assertLess(found["top5"], 1, scores)
 
+    def write_png(self, name, dark):
+        """20x20 pixels, grey."""
+        pixels = b"".join(b"\0" + bytes(range(y + dark, y + dark + 20)) for y in range(20))
+
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 0, 0, 0, 0)) +
+                       chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+        return self.path(name)
+
+    def test_a_run_predicts_without_its_data(self):
+        for i in range(12):
+            self.write_png(f"pictures/train/{'night' if i % 2 else 'day'}/{i}.png", 100 * (i % 2) + i)
+        one = self.write_png("one.png", 5)
+        done = call("train", "--model", "mlp", "--data", "folder", "--data-dir", self.path("pictures"), "--image-size",
+                    "16", "--normalise", "computed", "--batch", "4", "--steps", "3", "--out", self.path("run"))
+        if "this build is without libpng" in done.stderr:
+            self.skipTest("no libpng")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(call("export", self.path("run"), "-o", self.path("w.safetensors")).returncode, 0)
+        said = call("predict", self.path("run"), one)
+        fresh = call("predict", self.path("w.safetensors"), one, "--data-dir", self.path("pictures"), "--image-size", "16",
+                     "--normalise", "computed")
+        self.assertEqual(said.stdout, fresh.stdout, fresh.stderr)  # what was kept is what the data say
+        os.rename(self.path("pictures"), self.path("gone"))
+        self.assertEqual(call("predict", self.path("run"), one).stdout, said.stdout)
+        self.assertIn("night", said.stdout)
+        self.refuses(["evaluate", self.path("run")], "pictures", "is missing")
+        with open(self.path("run/input.txt"), "a", encoding="utf-8") as file:
+            file.truncate(40)
+        self.refuses(["predict", self.path("run"), one], "input.txt: not what syncopate train keeps of its data")
+
+    def test_a_run_that_goes_on_is_used_as_far_as_it_is(self):
+        words = ["train", *IMAGES, "--model", "mlp", "--checkpoint-every", "50", "--steps", "1000000", "--out", self.path("run")]
+        with open(self.path("image"), "wb") as file:
+            file.write(bytes(256))
+        self.refuses(["evaluate", self.path("run")], "run")
+        process = subprocess.Popen([COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            while not glob.glob(self.path("run/checkpoints/step-*/worker-0.syn")) and process.poll() is None:
+                time.sleep(0.01)
+            for _ in range(8):
+                for command in (["export", self.path("run"), "-o", self.path("w.npz")], ["evaluate", self.path("run")],
+                                ["predict", self.path("run"), self.path("image")], ["inspect", self.path("run")]):
+                    done = call(*command)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+            self.assertIsNone(process.poll())
+        finally:
+            process.kill()
+            process.communicate()
+
     def test_predict_tells_the_likeliest_classes_of_an_image(self):
         self.train("run")
         for name, count in (("image", 256), ("short", 255)):
@@ -228,13 +285,7 @@ class Weights(unittest.TestCase):
         shares = [float(part.split()[-2]) for part in done.stdout.split(",")]
         self.assertEqual((len(shares), shares), (5, sorted(shares, reverse=True)))
         self.refuses(["predict", self.path("run"), self.path("short")], "short: ", "1x16x16")
-        pixels = b"".join(b"\0" + bytes(range(y, y + 20)) for y in range(20))  # 20x20, grey
-
-        def chunk(kind, data):
-            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        with open(self.path("grey.png"), "wb") as file:
-            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 0, 0, 0, 0)) +
-                       chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+        self.write_png("grey.png", 0)
         done = call("predict", self.path("run"), self.path("grey.png"), self.path("image"))
         self.assertEqual((done.returncode, done.stdout.count("%")), (0, 10), done.stderr)
         self.refuses(["predict", self.path("run"), self.path("none")], "none")
@@ -257,9 +308,75 @@ class Weights(unittest.TestCase):
         self.assertEqual(said.stdout, call(*words).stdout)
         self.assertNotEqual(said.stdout, call(*words, "--seed", "2").stdout)
         found = self.evaluate(self.path("run"))
+        shutil.rmtree(self.path("text"))
+        self.assertEqual(said.stdout, call(*words).stdout)  # the vocabulary is kept with the run
         with open(self.path("run/metrics.jsonl"), encoding="utf-8") as file:
             last = [line for line in map(json.loads, file) if "test_loss" in line][-1]
         self.assertEqual(found["loss"], last["test_loss"])
+
+    def rewrite(self, file, name, change):
+        """A copy of a file whose header and values were changed by change(header, values)."""
+        header, about, values = read(file)
+        values = change(header, values)
+        text = json.dumps({"__metadata__": about, **header}).encode()
+        path = self.path(name)
+        with open(path, "wb") as opened:
+            opened.write(struct.pack("<Q", len(text)) + text + values)
+        return path
+
+    def test_tensors_of_16_bits_are_read(self):
+        self.train("run", "--model", "mlp")
+        file = self.export("run")
+        whole = floats(file)
+
+        def narrow(form):
+            def change(header, _):
+                data = b""
+                for name, row in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+                    begin = len(data)
+                    data += b"".join(form(value) for value in whole[name])
+                    row.update(dtype=form.__name__, data_offsets=[begin, len(data)])
+                return data
+            return change
+
+        def F16(value):
+            return struct.pack("<e", value)
+
+        def BF16(value):
+            return struct.pack("<f", value)[2:]
+        expected = self.evaluate(file, *IMAGES[:-4], "--batch", "8")["loss"]
+        for form, close in ((F16, 1e-3), (BF16, 1e-2)):
+            found = self.evaluate(self.rewrite(file, "narrow.safetensors", narrow(form)), *IMAGES[:-4], "--batch", "8")
+            self.assertNotEqual(found["loss"], expected)
+            self.assertLess(abs(found["loss"] - expected), close * expected, form.__name__)
+        tiny = struct.pack("<e", 6e-8)  # the smallest half, and one that is not a number
+        path = self.rewrite(file, "odd.safetensors", lambda header, values: narrow(F16)(header, values)[:-2] + b"\0\x7e")
+        self.refuses(["evaluate", path, *IMAGES[:-4]], "holds")
+        path = self.rewrite(file, "tiny.safetensors", lambda header, values: narrow(F16)(header, values)[:-2] + tiny)
+        self.evaluate(path, *IMAGES[:-4], "--batch", "8")
+
+    def test_tensors_that_overlap_or_leave_a_gap_or_are_of_other_types_are_refused(self):
+        self.train("run", "--model", "mlp")
+        file = self.export("run")
+
+        def overlap(header, values):
+            rows = sorted(header.values(), key=lambda row: row["data_offsets"])
+            length = rows[1]["data_offsets"][1] - rows[1]["data_offsets"][0]
+            rows[1]["data_offsets"] = [8, 8 + length]
+            return values
+
+        def gap(header, values):
+            last = max(header.values(), key=lambda row: row["data_offsets"])
+            last["data_offsets"] = [end + 4 for end in last["data_offsets"]]
+            return values + bytes(4)
+
+        def double(header, values):
+            next(iter(header.values()))["dtype"] = "F64"
+            return values
+        for change, said in ((overlap, "begins at byte 8, within"), (gap, "belongs to no tensor"),
+                             (double, "is of type F64; expected F32, F16 or BF16")):
+            path = self.rewrite(file, f"{change.__name__}.safetensors", change)
+            self.refuses(["evaluate", path, *IMAGES[:-4]], path, said)
 
     def test_damaged_weights_are_refused(self):
         self.train("run")

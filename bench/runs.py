@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from owner import give_back
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 LAB = os.path.join(HERE, "lab")
 COMMAND = os.path.join(HERE, "..", "build", "syncopate")
@@ -41,12 +43,6 @@ def build_of(command):
                           capture_output=True, text=True, check=False)
     return {"commit": done.stdout.strip() or "unknown", "program": digest, "machine": platform.machine(),
             "cores": os.cpu_count(), "system": platform.platform()}
-
-
-def give_back(path):
-    """A file made under sudo belongs to the user who called it."""
-    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
-        os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", "-1")))
 
 
 def wait_for(running, is_enough):

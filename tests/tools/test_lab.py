@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import unittest.mock
 
 from project import ROOT, without_root
 
@@ -14,6 +16,7 @@ LAB = os.path.join(ROOT, "bench", "lab")
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 import network  # noqa: E402
+import owner  # noqa: E402
 
 
 def lab(*words, tools=None):
@@ -45,6 +48,60 @@ class Cores(unittest.TestCase):
                                     ([0, 1], 3, [[0, 1]] * 3), ([0, 1, 2], 2, [[0, 1, 2]] * 2), ([7], 3, [[7]] * 3)):
             with self.subTest(cores=cores, count=count):
                 self.assertEqual(network.deal_cores(cores, count), dealt)
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root has something to give away")
+class Ownership(unittest.TestCase):
+    """Nobody is 65534 here; whoever calls sudo is somebody."""
+
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+        os.chown(self.home.name, 65534, 65534)
+
+    def make(self, name):
+        path = os.path.join(self.home.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("x")
+        return path
+
+    def owners(self, since):
+        with unittest.mock.patch.dict(os.environ, {"SUDO_UID": "65534", "SUDO_GID": "65534"}):
+            owner.give_back_new([self.home.name], since)
+        return {os.path.relpath(os.path.join(folder, name), self.home.name):
+                os.lstat(os.path.join(folder, name)).st_uid
+                for folder, folders, files in os.walk(self.home.name) for name in folders + files}
+
+    def test_what_root_made_meanwhile_is_the_callers_afterwards(self):
+        since = time.time() - 1
+        self.make("runs/a/metrics.jsonl")
+        os.symlink("/etc/passwd", os.path.join(self.home.name, "runs/link"))
+        self.assertEqual(set(self.owners(since).values()), {65534})
+        self.assertEqual(os.stat("/etc/passwd").st_uid, 0)
+
+    def test_what_was_there_or_is_linked_from_elsewhere_stays_roots(self):
+        self.make("before")
+        os.link(self.make("one"), os.path.join(self.home.name, "other"))
+        self.assertEqual(self.owners(time.time() + 60), {"before": 0, "one": 0, "other": 0})
+        self.assertEqual(self.owners(time.time() - 60), {"before": 65534, "one": 0, "other": 0})
+
+    def test_folders_of_others_are_left_alone(self):
+        self.make("out")
+        os.chown(self.home.name, 0, 0)
+        self.assertEqual(self.owners(time.time() - 60), {"out": 0})
+
+    def test_places_are_the_directory_and_what_words_name(self):
+        path = self.make("x")
+        self.assertEqual(owner.places(["train", "--out", path, f"--log={path}", "--json"], "/tmp"), ["/tmp", path, path])
+
+    @unittest.skipIf(REASON, REASON)
+    def test_a_command_in_the_lab_writes_for_the_caller(self):
+        out = os.path.join(self.home.name, "out")
+        done = subprocess.run([LAB, "--hosts", "1", "--no-mpi", "--", "mkdir", "-p", f"{out}/run"], cwd=self.home.name,
+                              env=dict(os.environ, SUDO_UID="65534", SUDO_GID="65534"), check=False, timeout=60)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([os.stat(path).st_uid for path in (out, f"{out}/run")], [65534, 65534])
 
 
 class BadInput(unittest.TestCase):

@@ -248,6 +248,19 @@ def test_one_worker_trains_with_a_delay_as_without_anybody():
     outer.close()
 
 
+@pytest.mark.parametrize("warmup, expected", [(0, [0.01] * 4), (2, [0.25] + [0.01] * 3),
+                                              (6, [0.25, 0.25 ** 3, 0.01, 0.01]),
+                                              (12, [0.25, 0.25 ** 2, 0.25 ** 3, 0.01])])
+def test_an_exchange_has_the_density_of_its_first_step(warmup, expected):
+    model, adamw, _ = alone()
+    outer = syncopate.torch.Outer(model, adamw, every=3, density=0.01, density_warmup=warmup)
+    seen, begin = [], outer.reducer.begin
+    outer.reducer.begin = lambda gradient, density: (seen.append(density), begin(gradient, density))[1]
+    train(model, adamw, range(12), 0, 1)
+    assert seen == expected
+    outer.close()
+
+
 def test_a_share_of_what_waits_is_forgotten_with_each_exchange():
     model, _, _ = alone()
     sgd = torch.optim.SGD(model.parameters(), 0.1)

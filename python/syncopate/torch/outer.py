@@ -89,7 +89,7 @@ class Outer:
     optimizer       any optimizer of PyTorch's for its parameters
     every           steps of it between two exchanges
     density         share of the entries that is sent; 1 sends everything
-    density_warmup  steps in which it falls from a quarter to that
+    density_warmup  steps in which it falls from a quarter to that; an exchange has the density of its first step
     values          how their values travel: q2, q4, q8, f16 or f32
     forget          share of what waits that is forgotten with each exchange
     outer_lr, outer_momentum
@@ -207,8 +207,8 @@ class Outer:
         self._flat.read(self._common.now)
         self._land()
         self._common.learn()
-        self._try(self.reducer.begin, self._common.learned.data_ptr(),
-                  self.density.at(self.steps))
+        first = self.steps - self._since  # of the steps whose work is sent
+        self._try(self.reducer.begin, self._common.learned.data_ptr(), self.density.at(first))
         self._is_under_way = True
         self._since = 0
         if not self.delayed:

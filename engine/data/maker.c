@@ -42,7 +42,7 @@ bool syn_maker_fill(const struct syn_data *data, const struct syn_data_wanted *w
         !is_odd(&data->info, input, *label, why))
         return true;
     snprintf(name, sizeof name, "example %zu of the %s part", wanted->example, parts[wanted->part]);
-    syn_odd_tell(maker->name, name, why);
+    syn_odd_log(maker->name, name, why);
     return false;
 }
 

@@ -79,6 +79,10 @@ class Run(unittest.TestCase):
     def listing(self):
         return sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.out) for name in names)
 
+    def steps_of(self, worker):
+        """Steps, after the first, of which there is a checkpoint of that worker's."""
+        return {name.split("/")[-2] for name in self.listing() if re.search(rf"/step-[1-9]\d*/worker-{worker}.syn$", name)}
+
     def check_refused(self, done, pid):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.check_refusal(done, pid)
@@ -200,6 +204,17 @@ class Run(unittest.TestCase):
                 self.assertEqual(sorted(parts), ["worker-0.syn", "worker-1.syn"])
                 with open(os.path.join(self.out, "summary.json"), encoding="utf-8") as file:
                     self.assertTrue(json.load(file)["stopped"])
+
+    def test_under_mpirun_checkpoints_are_written_by_the_clock(self):
+        """So that what ends a run without warning costs ten minutes at most, by default."""
+        if not MPIRUN:
+            self.skipTest("no mpirun")
+        process = self.start(*ENDLESS, "--checkpoint-minutes", "0.001", ranks=2)
+        deadline = time.monotonic() + 100
+        while not self.steps_of(0) & self.steps_of(1):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline, self.listing())
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -156,9 +156,9 @@ static enum syn_status compare(struct syn_group *group, size_t members, const ch
 {
     if (count_odd(all, members) == 0)
         return SYN_OK;
-    group->broken = complain(group, all, members);
-    snprintf(group->cause, sizeof group->cause, "%s", syn_error_text());
-    return group->broken;
+    enum syn_status status = complain(group, all, members);
+    syn_group_break(group, status, syn_error_text());
+    return status;
 }
 
 enum syn_status syn_consistency_check(struct syn_consistency *own, struct syn_group *group,

@@ -170,6 +170,14 @@ void syn_group_depart(struct syn_group *group)
     pthread_mutex_unlock(&group->mutex);
 }
 
+void syn_group_break(struct syn_group *group, enum syn_status status, const char *cause)
+{
+    pthread_mutex_lock(&group->mutex);
+    group->broken = status;
+    snprintf(group->cause, sizeof group->cause, "%s", cause);
+    pthread_mutex_unlock(&group->mutex);
+}
+
 struct syn_member_name syn_group_name(const struct syn_group *group, size_t rank)
 {
     struct syn_member_name name;

@@ -249,4 +249,7 @@ void syn_group_depart(struct syn_group *group);
  * afterwards. Does nothing if it is broken already. */
 void syn_group_abandon(struct syn_group *group, enum syn_status status, const char *cause);
 
+/* The same where all members find the cause by themselves: nobody is told. */
+void syn_group_break(struct syn_group *group, enum syn_status status, const char *cause);
+
 #endif

@@ -18,7 +18,9 @@ def add_flags(parser):
     """The flags that choose a method."""
     parser.add_argument("--algo", default="outer", choices=["ddp", "outer", "updates", *torch_run.GRADIENT_METHODS])
     parser.add_argument("--every", type=int, default=30, help="outer: steps between two exchanges")
-    parser.add_argument("--outer-lr", type=float, default=1.0, help="outer: of the step that applies the mean")
+    parser.add_argument("--outer-lr", type=float, help="outer: of the step that applies the mean")
+    parser.add_argument("--outer-momentum", type=float, help="outer: of that step")
+    parser.add_argument("--values", help="outer: how values travel, such as q2, q4, q8, f32")
     parser.add_argument("--density", type=float, help="share of the entries sent")
     parser.add_argument("--delayed", action="store_true", help="outer: exchange during the next steps")
 
@@ -36,8 +38,9 @@ class Method:
         self.optimizer = torch.optim.AdamW(groups, flags.lr)
         density = {} if flags.density is None else {"density": flags.density}
         if flags.algo == "outer":
-            self.source = syncopate.torch.Outer(model, self.optimizer, every=flags.every,
-                                                outer_lr=flags.outer_lr, delayed=flags.delayed, **density)
+            asked = {name: getattr(flags, name) for name in ("outer_lr", "outer_momentum", "values")}
+            self.source = syncopate.torch.Outer(model, self.optimizer, every=flags.every, delayed=flags.delayed, **density,
+                                                **{name: value for name, value in asked.items() if value is not None})
         elif flags.algo == "updates":
             self.source = syncopate.torch.attach(self.model, optimizer=self.optimizer, **density)
         elif flags.algo != "ddp":

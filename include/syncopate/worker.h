@@ -159,6 +159,7 @@ struct syn_traits {
     bool is_async;    /* workers do not wait for one another */
     bool is_merged;   /* lists are merged between workers, which servers cannot do */
     bool has_momentum;
+    bool adapts; /* steps are divided by the size of past gradients, which sparse ones hide */
 };
 struct syn_traits syn_worker_traits(const struct syn_worker_options *options);
 

@@ -189,6 +189,7 @@ struct syn_traits syn_worker_traits(const struct syn_worker_options *options)
         .is_merged = exchange && exchange->merges_on_the_way,
         .has_momentum =
             !has_form(options, MOMENTUM_NONE) || syn_optimizer_adapts(&options->optimizer),
+        .adapts = syn_optimizer_adapts(&options->optimizer),
     };
 }
 

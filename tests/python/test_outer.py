@@ -59,7 +59,8 @@ def test_parts_of_a_batch_are_one_worker_with_all_of_it():
 def sums(rank, workers, *flags):
     model = model_of()
     adamw = torch.optim.AdamW(model.parameters(), 0.01)
-    outer = syncopate.torch.Outer(model, adamw, every=3, density=0.1, delayed="delayed" in flags)
+    outer = syncopate.torch.Outer(model, adamw, every=3, density=1 if "whole" in flags else 0.1, outer_momentum=0,
+                                  delayed="delayed" in flags)
     first, learned, seen = weights_of(model), torch.zeros(outer.layout.size), 0
     for step in range(STEPS):
         train(model, adamw, [step], rank, workers)
@@ -78,7 +79,7 @@ def sums(rank, workers, *flags):
     outer.close()
 
 
-@pytest.mark.parametrize("flags", [(), ("delayed",)])
+@pytest.mark.parametrize("flags", [("whole",), ("delayed",)])
 def test_replicas_are_identical_and_nothing_is_lost(flags):
     run(__file__, sums, 2, *flags)
 
@@ -86,7 +87,7 @@ def test_replicas_are_identical_and_nothing_is_lost(flags):
 def nesterov(rank, workers):
     model, alone = model_of(), model_of()
     sgd = torch.optim.SGD(model.parameters(), 0.1)
-    outer = syncopate.torch.Outer(model, sgd, every=2, density=1, outer_lr=0.7, outer_momentum=0.9)
+    outer = syncopate.torch.Outer(model, sgd, every=2, values="f32", outer_lr=0.7, outer_momentum=0.9)
     train(model, sgd, range(STEPS), rank, workers)
     slow = torch.optim.SGD(alone.parameters(), 0.7, momentum=0.9, nesterov=True)
     for first in range(0, STEPS, 2):  # what PyTorch's own makes of the same differences
@@ -108,8 +109,8 @@ def updates(rank, workers):
     model = model_of()
     ddp = nn.parallel.DistributedDataParallel(model)
     adamw = torch.optim.AdamW(ddp.parameters(), 0.01)
-    with pytest.warns(UserWarning, match="AdamW's updates are exchanged instead of gradients"):
-        outer = syncopate.torch.attach(ddp, optimizer=adamw, density=0.1)
+    outer = syncopate.torch.attach(ddp, optimizer=adamw)
+    assert outer.every == 4 and outer.options["values"] == "q2" and outer.lr_factor == 2 ** 0.5
     first = weights_of(model)
     for step in range(3):
         train(ddp, adamw, range(4 * step, 4 * step + 4), rank, workers)
@@ -122,10 +123,71 @@ def updates(rank, workers):
     whole = [torch.empty(6 * 16) for _ in range(workers)]
     dist.all_gather(whole, model[0].weight.grad.flatten())
     assert torch.equal(whole[0], whole[1])  # and are DDP's again
+    dist.destroy_process_group()
 
 
 def test_attach_sends_updates_for_adamw():
     run(__file__, updates, 2)
+
+
+def stretched(rank, workers):
+    for kind, factor in ((torch.optim.AdamW, 2 ** 0.5), (torch.optim.SGD, 1.0)):
+        model, alone = model_of(), model_of()
+        optimizer, own = kind(model.parameters(), 0.01), kind(alone.parameters(), 0.01 * factor)
+        outer = syncopate.torch.Outer(model, optimizer, every=STEPS + 1)
+        schedules = [torch.optim.lr_scheduler.ExponentialLR(each, 0.5) for each in (optimizer, own)]
+        for step in range(3):
+            train(model, optimizer, [step], rank, workers)
+            train(alone, own, [step], rank, workers)
+            [each.step() for each in schedules]
+        assert optimizer.param_groups[0]["lr"] == 0.01 / 8
+        assert torch.allclose(weights_of(model), weights_of(alone), atol=1e-6)
+        outer.close()
+
+
+def test_steps_of_adam_are_as_long_as_with_the_mean_gradient():
+    run(__file__, stretched, 2)
+
+
+def test_a_step_that_raises_leaves_the_learning_rate_to_the_next():
+    model, adamw, _ = alone()
+    outer = syncopate.torch.Outer(model, adamw, every=9, lr_factor=2)
+
+    def fail():
+        raise RuntimeError("no loss")
+    with pytest.raises(RuntimeError):
+        adamw.step(fail)
+    train(model, adamw, range(2), 0, 1)
+    assert adamw.param_groups[0]["lr"] == 0.01
+    outer.close()
+
+
+def test_values_have_as_many_bits_as_a_fiftieth_of_the_bytes_allows():
+    for every, values in ((4, "q2"), (6, "q2"), (7, "q4"), (12, "q4"), (13, "q8"), (100, "q8")):
+        model, adamw, _ = alone()
+        outer = syncopate.torch.Outer(model, adamw, every=every)
+        assert (outer.options["values"], outer.options["residual"]) == (values, "feedback")
+        outer.close()
+
+
+def normalised(rank, workers):
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    sgd = torch.optim.SGD(model.parameters(), 0.1)
+    outer = syncopate.torch.Outer(model, sgd, every=2)
+    train(model, sgd, range(4), rank, workers)
+    mine = model[1].running_mean.clone()
+    rows = torch.stack([torch.tensor(each, dtype=torch.int32).view(torch.float32) for each in everyones(outer, mine)])
+    with outer.settle():
+        assert torch.allclose(model[1].running_mean, rows.mean(0)) and not torch.equal(rows[0], rows[1])
+        settled = everyones(outer, model[1].running_mean)
+        assert settled[0] == settled[1]
+    assert torch.equal(model[1].running_mean, mine)
+    outer.close()
+
+
+def test_running_statistics_are_the_mean_of_all_workers_while_settled():
+    run(__file__, normalised, 2)
 
 
 def expect(text, call, *arguments, **named):
@@ -232,6 +294,7 @@ def alone(**options):
     ({"every": 0}, "every: 0 is not valid"), ({"every": 2.5}, "every: 2.5 is not valid"),
     ({"density": 0}, "density: 0 is not valid"), ({"density": 1.5}, "density: 1.5 is not valid"),
     ({"outer_lr": -1}, "outer_lr: -1 is not valid"), ({"outer_momentum": 1}, "outer_momentum: 1 is not valid"),
+    ({"lr_factor": 0}, "lr_factor: 0 is not valid"), ({"values": "f32", "forget": 0.1}, "forget"),
     ({"values": "q3"}, "q3"), ({"colour": 1}, 'no option "colour"')])
 def test_odd_values_are_refused_with_what_was_expected(options, text):
     model, adamw, _ = alone()
@@ -240,7 +303,7 @@ def test_odd_values_are_refused_with_what_was_expected(options, text):
 
 def test_one_worker_trains_with_a_delay_as_without_anybody():
     model, adamw, _ = alone()
-    outer = syncopate.torch.Outer(model, adamw, every=3, density=1, delayed=True)
+    outer = syncopate.torch.Outer(model, adamw, every=3, values="f32", outer_momentum=0, delayed=True)
     plain = model_of()
     train(model, adamw, range(STEPS), 0, 1)
     train(plain, torch.optim.AdamW(plain.parameters(), 0.01), range(STEPS), 0, 1)
@@ -264,7 +327,8 @@ def test_an_exchange_has_the_density_of_its_first_step(warmup, expected):
 def test_a_share_of_what_waits_is_forgotten_with_each_exchange():
     model, _, _ = alone()
     sgd = torch.optim.SGD(model.parameters(), 0.1)
-    outer = syncopate.torch.Outer(model, sgd, every=1, density=0.1, values="f32", forget=0.25)
+    outer = syncopate.torch.Outer(model, sgd, every=1, density=0.1, values="f32", forget=0.25,
+                                  outer_momentum=0)
     train(model, sgd, [0], 0, 1)
     waited = outer.residual().clone()
     sgd.param_groups[0]["lr"] = 0.0  # nothing more is learned: what waits is sent or shrinks
@@ -328,4 +392,5 @@ def test_a_compiled_model_is_exchanged():
 
 
 if __name__ == "__main__":
-    main({each.__name__: each for each in (with_parts, sums, nesterov, updates, telling, scaled, saved)})
+    main({each.__name__: each for each in (with_parts, sums, nesterov, updates, stretched, normalised,
+                                                   telling, scaled, saved)})

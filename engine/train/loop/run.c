@@ -104,6 +104,19 @@ static void warn_of_idle(const struct syn_replica *replica)
         syn_report_log(SYN_LOG_WARNING, "%s", text);
 }
 
+/* Adam and its kin see an entry of a sparse gradient now and then, as the sum of what has waited. */
+static void warn_of_sparse(const struct syn_replica *replica)
+{
+    struct syn_traits traits = syn_worker_traits(&replica->options.worker);
+    if (traits.adapts && !traits.is_dense && !traits.is_local && replica->rank == 0)
+        syn_report_log(SYN_LOG_WARNING,
+                       "optimizer %s divides each entry by the size of its past gradients, which "
+                       "select %s hides from it: expect a far higher loss than with ssgd; algo "
+                       "diloco and sparseloco send what several steps have changed instead",
+                       replica->options.worker.optimizer.optimizer,
+                       replica->options.worker.reducer.select);
+}
+
 enum syn_status syn_run_join(struct syn_run *run)
 {
     struct syn_replica *replica = &run->replica;
@@ -112,6 +125,7 @@ enum syn_status syn_run_join(struct syn_run *run)
     if (resumes)
         SYN_TRY(syn_resume_agree(&run->checkpoints));
     warn_of_idle(replica);
+    warn_of_sparse(replica);
     syn_forms_announce(replica);
     SYN_TRY(syn_update_open(options, replica->group, syn_model_layout(replica->model),
                             replica->weights, &replica->update));

@@ -71,7 +71,7 @@ class Optimizer(torch.optim.Optimizer):
         names = trained_parameters(model)
         owners.check_free(names)
         self.layout = layout_of(names)
-        self._model = model
+        self._statistics = Statistics(model)
         self._parameters = list(names.values())
         fields = parameter_groups.fields_of(self.options)
         self._has_groups = False
@@ -187,9 +187,6 @@ class Optimizer(torch.optim.Optimizer):
 
     # Evaluation.
 
-    def _statistics(self) -> list[torch.Tensor]:
-        return [buffer for buffer in self._model.buffers() if buffer.is_floating_point()]
-
     def _fetch(self) -> None:
         """Get the global weights, also if a step under way turns out not to be finite."""
         try:
@@ -208,9 +205,9 @@ class Optimizer(torch.optim.Optimizer):
 
             optimizer.settle()           # at the end: the trained model
         """
-        own = (self._weights.clone(), [buffer.clone() for buffer in self._statistics()])
+        own = (self._weights.clone(), self._statistics.own())
         self._fetch()
-        self._average_statistics()
+        self._statistics.average(self._everyones)
         self._own = self._own or own
         return Settled(self)
 
@@ -220,21 +217,14 @@ class Optimizer(torch.optim.Optimizer):
         if self._own is None:
             return
         self._weights.copy_(self._own[0])
-        for buffer, own in zip(self._statistics(), self._own[1]):
-            buffer.copy_(own)
+        self._statistics.put_back(self._own[1])
         self._own = None
         self._spread()
 
-    def _average_statistics(self) -> None:
-        buffers = self._statistics()
-        if not buffers or self.group.workers == 1:
-            return
-        mine = torch.cat([buffer.float().flatten() for buffer in buffers])
+    def _everyones(self, mine: torch.Tensor) -> torch.Tensor:
         everyone = torch.empty(self.group.workers, mine.numel())
         self._try(self.worker.gather, mine.data_ptr(), 4 * mine.numel(), everyone.data_ptr())
-        parts = everyone.mean(0).split([buffer.numel() for buffer in buffers])
-        for buffer, part in zip(buffers, parts):
-            buffer.copy_(part.view(buffer.shape))
+        return everyone
 
     # Insight and state.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-import warnings
 from ctypes import byref
 from typing import Any
 
@@ -29,10 +28,12 @@ from .density import Density
 from .flat import Flat
 from .model import floats_at, layout_of, norm, trained_parameters
 from .stats import stats_of
+from .statistics import Statistics
 from .steps import Steps
 
-UPDATES = {"every": 4, "density": 1 / 8}  # with 2 bits about 1/115 of the bytes of DDP
-UPDATES_LR = 1.5  # AdamW's steps with a part of the batch are smaller, by up to the root of the number of workers
+USUAL_MOMENTUM = 0.3  # in short runs more is worse
+UPDATES = {"every": 4, "outer_momentum": 0.0}  # with 2 bits 1/57 of the bytes of DDP
+BITS = {"q8": 13, "q4": 7, "q2": 1}  # from so many steps on everything in such values is 1/50 of DDP's bytes; q2: from 4
 ALIKE = ("steps", "the number of zero_grad calls", "the learning rate()")
 ADVICE = ("if a loop leaves out a step on some workers only, let it call outer.skip() there; a GradScaler is "
           "given to Outer(..., scaler=scaler)")
@@ -67,18 +68,28 @@ def _real(name: str, value: Any, least: float, most: float, expected: str) -> fl
     return float(value)
 
 
+def _usual_values(every: int, density: float) -> str:
+    """As many bits as a fiftieth of DDP's bytes has room for, at most 8."""
+    return next(name for name, least in BITS.items() if every >= least) if density == 1 else "q2"
+
+
 def _reducer_options(density: float, values: str, forget: float, more: dict[str, Any]) -> ReducerOptions:
-    """How what was learned travels: everything on a ring, or the largest entries by way of their owners."""
-    if density == 1:
-        options = ReducerOptions("ssgd")
-        chosen: dict[str, Any] = {"values": "f32" if values == "q2" else values}
-    else:
-        options = ReducerOptions("topk")
-        chosen = {"exchange": "split", "residual": "feedback", "values": values}
-        if forget:
-            chosen["forget"] = forget
+    """How what was learned travels: everything on a ring, or the largest entries by way of their owners. What
+    rounding takes away, or was not sent, waits."""
+    options = ReducerOptions("ssgd" if density == 1 else "topk")
+    chosen: dict[str, Any] = {"values": values, "residual": "none" if values == "f32" and density == 1 else "feedback"}
+    if density < 1:
+        chosen["exchange"] = "split"
+    if forget:
+        chosen["forget"] = forget
     options.set_all({**chosen, **more})
     return options
+
+
+def _usual_factor(optimizer: torch.optim.Optimizer) -> float:
+    """Adam and its kin divide a step by the size of the gradients they have seen. A worker's own are noisier than the
+    mean of all, by up to the root of their number, and its steps are that much shorter than DDP's."""
+    return 1.0 if isinstance(optimizer, torch.optim.SGD) else math.sqrt(dist.get_world_size())
 
 
 class Outer:
@@ -90,10 +101,13 @@ class Outer:
     every           steps of it between two exchanges
     density         share of the entries that is sent; 1 sends everything
     density_warmup  steps in which it falls from a quarter to that; an exchange has the density of its first step
-    values          how their values travel: q2, q4, q8, f16 or f32
+    values          how their values travel: q2, q4, q8, f16 or f32. Default: 2 bits of a part; of everything as
+                    many bits as make 1/50 of DDP's bytes or less: q8 from every=13 on, q4 from 7 on, else q2
+    lr_factor       the optimizer's learning rates are multiplied by this in its steps, so that those which suit DDP
+                    suit here. Default: 1 for torch.optim.SGD, else the root of the number of workers
     forget          share of what waits that is forgotten with each exchange
     outer_lr, outer_momentum
-                    of the step that applies the mean of what was sent
+                    of the step that applies the mean of what was sent. Default: 1, and 0 for torch.optim.SGD, else 0.3
     delayed         exchange during the next steps: what was learned arrives one exchange late
     scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: steps that it skips count
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
@@ -102,8 +116,9 @@ class Outer:
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, every: int = 30, *,
-                 density: float = 1 / 64, density_warmup: int = 0, values: str = "q2", forget: float = 0.0,
-                 outer_lr: float = 1.0, outer_momentum: float = 0.0, delayed: bool = False, scaler: Any = None,
+                 density: float = 1, density_warmup: int = 0, values: str | None = None, forget: float = 0.0,
+                 lr_factor: float | None = None, outer_lr: float = 1.0, outer_momentum: float | None = None,
+                 delayed: bool = False, scaler: Any = None,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
         self._model, ddp = wrapped.module_and_ddp(model)
         if ddp is not None:
@@ -113,7 +128,12 @@ class Outer:
         density = _real("density", density, 1e-9, 1, "a number above 0, at most 1")
         forget = _real("forget", forget, 0, 1, "a number from 0 to 1")
         self.outer_lr = _real("outer_lr", outer_lr, 1e-12, 1e6, "a number above 0")
+        if outer_momentum is None:
+            outer_momentum = 0.0 if isinstance(self._optimizer, torch.optim.SGD) else USUAL_MOMENTUM
         self.outer_momentum = _real("outer_momentum", outer_momentum, 0, 0.9999, "a number from 0, below 1")
+        self.lr_factor = _usual_factor(self._optimizer) if lr_factor is None else _real(
+            "lr_factor", lr_factor, 1e-12, 1e6, "a number above 0")
+        values = _usual_values(self.every, density) if values is None else values
         chosen = _reducer_options(density, values, forget, options)
         self.density = Density(chosen, density if density < 1 else None, density_warmup)
         chosen.check()
@@ -125,8 +145,8 @@ class Outer:
         self._flat = Flat(self._parameters)
         self.layout = layout_of(names)
         self.delayed = bool(delayed)
-        self.options = {"algo": "outer", "every": self.every, "outer_lr": self.outer_lr,
-                        "outer_momentum": self.outer_momentum, "delayed": self.delayed, **chosen.as_dict()}
+        self.options = {"algo": "outer", "every": self.every, "lr_factor": self.lr_factor,
+                        "outer_lr": self.outer_lr, "outer_momentum": self.outer_momentum, "delayed": self.delayed, **chosen.as_dict()}
         self._channel = dist.new_group(backend="gloo")  # for a few numbers; the default group may be the GPUs'
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
         self._check_settings()
@@ -137,8 +157,9 @@ class Outer:
         self._skipped = 0
         self._since = 0           # steps since the last exchange
         self.totals = dict.fromkeys(SUMMED, 0.0)
-        self._own: torch.Tensor | None = None
-        self._told = Steps(self._optimizer, scaler, self._after_step, self._after_skip)
+        self._own: tuple[torch.Tensor, list[torch.Tensor]] | None = None
+        self._statistics = Statistics(self._model)
+        self._told = Steps(self._optimizer, scaler, self._after_step, self._after_skip, self.lr_factor)
         owners.claim(names, self)
         self._way = ways.make(ddp) if ddp is not None else None
         if self._way is not None:
@@ -157,10 +178,10 @@ class Outer:
             raise OptionError("the optimizer has none of the model's parameters")
 
     def _check_settings(self) -> None:
-        everyone = self.gather([self.every, agree.bits(self.outer_lr), agree.bits(self.outer_momentum),
-                                int(self.delayed)])
+        everyone = self.gather([self.every, agree.bits(self.lr_factor), agree.bits(self.outer_lr),
+                                agree.bits(self.outer_momentum), int(self.delayed)])
         try:
-            agree.check_alike(everyone, ("every", "outer_lr()", "outer_momentum()", "delayed"),
+            agree.check_alike(everyone, ("every", "lr_factor()", "outer_lr()", "outer_momentum()", "delayed"),
                               "all make the same Outer")
         except OptionError:
             self.group.close()
@@ -265,7 +286,8 @@ class Outer:
     @torch.no_grad()
     def settle(self) -> Settled:
         """Wait for what is under way and put the common weights into the model: those after the last exchange,
-        the same on every worker. Collective if delayed.
+        the same on every worker, with running statistics (of batch normalisation) averaged over the workers.
+        Collective.
 
             with outer.settle():
                 evaluate(model)          # and then training goes on as if nothing had happened
@@ -276,14 +298,17 @@ class Outer:
         self._check_open()
         self._flat.read(self._common.now)
         self._land()
-        self._own = self._common.now.clone() if self._own is None else self._own
+        own = self._common.now.clone(), self._statistics.own()
+        self._statistics.average(self._everyones)
+        self._own = self._own or own
         self._flat.write(self._common.weights)
         return Settled(self)
 
     def resume(self) -> None:
         """Put this worker's own weights back after settle()."""
         if self._own is not None:
-            self._flat.write(self._own)
+            self._flat.write(self._own[0])
+            self._statistics.put_back(self._own[1])
         self._own = None
 
     # Insight and state.
@@ -340,10 +365,12 @@ class Outer:
 
     def gather(self, values: list[int]) -> list[list[int]]:
         """Send all workers as many numbers as they send, and receive theirs."""
-        mine = torch.tensor(values)
+        return self._everyones(torch.tensor(values)).tolist()
+
+    def _everyones(self, mine: torch.Tensor) -> torch.Tensor:
         everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size(self._channel))]
         dist.all_gather(everyone, mine, group=self._channel)
-        return [each.tolist() for each in everyone]
+        return torch.stack(everyone)
 
     def close(self) -> None:
         """End: the optimizer is left alone from now on, and what waits in the residual is gone. The model keeps
@@ -359,10 +386,5 @@ class Outer:
 def updates(ddp: torch.nn.Module, optimizer: torch.optim.Optimizer, density: float | None,
             options: dict[str, Any]) -> Outer:
     """What attach() does for AdamW and its kin: every worker's optimizer makes steps with its own gradients, and what
-    they have changed is exchanged every few of them. Not yet as good as DDP, and says so."""
-    warnings.warn(f"{type(optimizer).__name__}'s updates are exchanged instead of gradients, every few steps and a part "
-                  "of them in 2 bits. With 4 workers a small GPT's loss was 1.5 % above DDP's after 300 steps; how far "
-                  'it is after long runs depends on the model. algo="ssgd" sends everything (docs/pytorch.md, Adam)',
-                  stacklevel=3)
-    chosen = {**UPDATES, "outer_lr": min(math.sqrt(dist.get_world_size()), UPDATES_LR), **options}
-    return Outer(ddp, optimizer, **(chosen if density is None else {**chosen, "density": density}))
+    they have changed is exchanged every few of them."""
+    return Outer(ddp, optimizer, **{**UPDATES, **({} if density is None else {"density": density}), **options})

@@ -13,9 +13,10 @@ import torch
 
 
 class _Wrapped:
-    """A method of one object that tells somebody each time it has ended."""
+    """A method of one object that tells somebody each time it begins and has ended."""
 
-    def __init__(self, owner: Any, name: str, after: Callable[[], None]):
+    def __init__(self, owner: Any, name: str, after: Callable[[], None],
+                 begins: Callable[[], None] = lambda: None):
         self._owner, self._name = owner, name
         self._before = owner.__dict__.get(name)
         self._after: Callable[[], None] | None = after
@@ -23,6 +24,8 @@ class _Wrapped:
 
         @functools.wraps(original)
         def told(_self: Any, *arguments: Any, **named: Any) -> Any:
+            if self._after is not None:
+                begins()
             result = original(*arguments, **named)
             if self._after is not None:
                 self._after()
@@ -41,27 +44,55 @@ class _Wrapped:
             setattr(self._owner, self._name, self._before)
 
 
+class Stretch:
+    """Multiplies an optimizer's learning rates while it makes a step, and at no other time: schedulers and whoever
+    looks at them see what they have set."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, factor: float):
+        self._optimizer, self._factor = optimizer, factor
+        self._own: list[Any] = []
+
+    def begin(self) -> None:
+        """A step begins."""
+        self.end()  # of one that raised
+        if self._factor != 1:
+            self._own = [group["lr"] for group in self._optimizer.param_groups]
+            for group in self._optimizer.param_groups:
+                group["lr"] = group["lr"] * self._factor
+
+    def end(self) -> None:
+        """It was made."""
+        for group, own in zip(self._optimizer.param_groups, self._own):
+            group["lr"] = own
+        self._own = []
+
+
 class Steps:
     """Calls after_step() when the optimizer has made a step, and after_skip() when the scaler has skipped one.
+
+    factor  what learning rates are multiplied by in a step
 
     zeroed  calls of zero_grad() so far: a loop that skips a step has still begun it
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, scaler: Any, after_step: Callable[[], None],
-                 after_skip: Callable[[], None]):
+                 after_skip: Callable[[], None], factor: float = 1.0):
         self.zeroed = 0
         self._made = 0
         self._seen = 0
         self._after_step, self._after_skip = after_step, after_skip
+        self._stretch = Stretch(optimizer, factor)
         if hasattr(optimizer, "register_step_post_hook"):
-            self._hooks: list[Any] = [optimizer.register_step_post_hook(lambda *_: self._made_one())]
+            self._hooks: list[Any] = [optimizer.register_step_pre_hook(lambda *_: self._stretch.begin()),
+                                      optimizer.register_step_post_hook(lambda *_: self._made_one())]
         else:
-            self._hooks = [_Wrapped(optimizer, "step", self._made_one)]
+            self._hooks = [_Wrapped(optimizer, "step", self._made_one, self._stretch.begin)]
         self._hooks.append(_Wrapped(optimizer, "zero_grad", self._zeroed_one))
         if scaler is not None:
             self._hooks.append(_Wrapped(scaler, "update", self._updated))
 
     def _made_one(self) -> None:
+        self._stretch.end()
         self._made += 1
         self._after_step()
 
@@ -76,6 +107,7 @@ class Steps:
 
     def remove(self) -> None:
         """Nobody is told any more."""
+        self._stretch.end()
         for hook in self._hooks:
             hook.remove()
         self._hooks = []

@@ -64,6 +64,14 @@ class Train(unittest.TestCase):
         self.assertEqual(settings["momentum"], 0.5)
         self.assertEqual(settings["lr_schedule"], "one-cycle")
 
+    def test_sparse_gradients_under_adamw_are_warned_of_once(self):
+        adamw = [*SMALL, "--workers", "2", "--steps", "2", "--optimizer", "adamw", "--lr", "0.001"]
+        sparse = train(*adamw, "--algo", "topk", "--momentum-form", "global", "--out", self.out)
+        self.assertEqual(sparse.stderr.count("warning: optimizer adamw divides"), 1, sparse.stderr)
+        for algo in ("ssgd", "sparseloco"):
+            done = train(*adamw, "--algo", algo, "--out", os.path.join(self.home.name, algo))
+            self.assertEqual((done.returncode, done.stderr.count("divides")), (0, 0), done.stderr)
+
     def test_a_line_tells_of_the_steps_since_the_line_before(self):
         """The norm's mean over them, the rate of the last one (a cosine that falls to lr_final), and a time that is its parts."""
         flags = [*SMALL, "--evaluate", "off", "--steps", "6", "--lr", "0.1", "--lr-schedule", "cosine", "--warmup-epochs", "0"]

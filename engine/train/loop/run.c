@@ -104,7 +104,7 @@ static void warn_of_idle(const struct syn_replica *replica)
         syn_report_log(SYN_LOG_WARNING, "%s", text);
 }
 
-/* Adam and its kin see an entry of a sparse gradient now and then, as the sum of what has waited. */
+/* Adam and its kin see an entry of a sparse gradient now and then: the sum of what waited. */
 static void warn_of_sparse(const struct syn_replica *replica)
 {
     struct syn_traits traits = syn_worker_traits(&replica->options.worker);

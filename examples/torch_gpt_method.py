@@ -39,8 +39,8 @@ class Method:
         density = {} if flags.density is None else {"density": flags.density}
         if flags.algo == "outer":
             asked = {name: getattr(flags, name) for name in ("outer_lr", "outer_momentum", "values")}
-            self.source = syncopate.torch.Outer(model, self.optimizer, every=flags.every, delayed=flags.delayed, **density,
-                                                **{name: value for name, value in asked.items() if value is not None})
+            self.source = syncopate.torch.Outer(model, self.optimizer, every=flags.every, delayed=flags.delayed,
+                                                **density, **{name: value for name, value in asked.items() if value is not None})
         elif flags.algo == "updates":
             self.source = syncopate.torch.attach(self.model, optimizer=self.optimizer, **density)
         elif flags.algo != "ddp":

@@ -18,6 +18,7 @@ from . import groups as parameter_groups
 from . import launch, owners, state, wrapped
 from .density import Density
 from .model import floats_at, layout_of, trained_parameters
+from .statistics import Statistics
 from .stats import stats_of
 
 
@@ -58,7 +59,8 @@ class Optimizer(torch.optim.Optimizer):
     """
 
     def __init__(self, model: torch.nn.Module, algo: str = "ssd-sgd", *, lr: float,
-                 groups: Sequence[dict[str, Any]] | None = None, density: float | None = None, density_warmup: int = 0, servers: int = 0,
+                 groups: Sequence[dict[str, Any]] | None = None,
+                 density: float | None = None, density_warmup: int = 0, servers: int = 0,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
         wrapped.check_module(model)
         if not isinstance(lr, numbers.Real) or not lr > 0:

@@ -27,13 +27,13 @@ from .common import Common
 from .density import Density
 from .flat import Flat
 from .model import floats_at, layout_of, norm, trained_parameters
-from .stats import stats_of
 from .statistics import Statistics
+from .stats import stats_of
 from .steps import Steps
 
 USUAL_MOMENTUM = 0.3  # in short runs more is worse
 UPDATES = {"every": 4, "outer_momentum": 0.0}  # with 2 bits 1/57 of the bytes of DDP
-BITS = {"q8": 13, "q4": 7, "q2": 1}  # from so many steps on everything in such values is 1/50 of DDP's bytes; q2: from 4
+BITS = {"q8": 13, "q4": 7, "q2": 1}  # from so many steps on such values are 1/50 of DDP's bytes; q2: from 4
 ALIKE = ("steps", "the number of zero_grad calls", "the learning rate()")
 ADVICE = ("if a loop leaves out a step on some workers only, let it call outer.skip() there; a GradScaler is "
           "given to Outer(..., scaler=scaler)")
@@ -146,7 +146,8 @@ class Outer:
         self.layout = layout_of(names)
         self.delayed = bool(delayed)
         self.options = {"algo": "outer", "every": self.every, "lr_factor": self.lr_factor,
-                        "outer_lr": self.outer_lr, "outer_momentum": self.outer_momentum, "delayed": self.delayed, **chosen.as_dict()}
+                        "outer_lr": self.outer_lr, "outer_momentum": self.outer_momentum,
+                        "delayed": self.delayed, **chosen.as_dict()}
         self._channel = dist.new_group(backend="gloo")  # for a few numbers; the default group may be the GPUs'
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
         self._check_settings()

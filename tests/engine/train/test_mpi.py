@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import pictures  # noqa: E402
 import ranks  # noqa: E402
 
 COMMAND = "syncopate"
@@ -53,6 +54,41 @@ class Mpi(unittest.TestCase):
         for workers, servers, algo in ((1, 1, "ssgd"), (2, 3, "ssgd"), (5, 1, "ssgd"), (3, 2, "ssd-sgd"),
                                        (3, 2, "topk"), (2, 1, "strom")):
             self.check_same(workers, servers, "--algo", algo)
+
+    def make_folder(self, name):
+        folder = os.path.join(self.home.name, name)
+        for i in range(48):
+            part = "val" if i % 6 == 5 else "train"
+            pictures.write_png(os.path.join(folder, part, "night" if i % 2 else "day", f"{i}.png"), 100 * (i % 2) + i)
+        return folder
+
+    def train_on(self, folder):
+        return [COMMAND, "train", "--model", "lenet", "--data", "folder", "--data-dir", folder, "--image-size", "28", "--threads",
+                "1", "--batch", "4", "--epochs", "4", "--density", "0.05", "--loader-threads", "2", "--json"]
+
+    def test_four_ranks_read_a_folder_of_pictures_as_four_threads_do(self):
+        words = self.train_on(self.make_folder("pictures"))
+        for algo in ("ssgd", "gtopk"):
+            done = subprocess.run([*words, "--algo", algo, "--workers", "4", "--out", self.out, "--overwrite"],
+                                  capture_output=True, text=True, timeout=100)
+            if "this build is without libpng" in done.stderr:
+                self.skipTest("no libpng")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ranks_ = self.run_command([*LAUNCH, "-n", "4", *words, "--algo", algo])
+            self.assertEqual(ranks_["weights_hash"], json.loads(done.stdout)["weights_hash"], algo)
+            self.assertEqual(ranks_["steps"], 12)  # 40 pictures, 16 a step: 3 an epoch
+
+    def test_ranks_with_other_pictures_are_refused(self):
+        here, there = (self.train_on(self.make_folder(name)) for name in ("here", "there"))
+        with open(os.path.join(self.home.name, "there", "train", "day", "0.png"), "ab") as file:
+            file.write(b"x")
+        mixed = ranks.one_and_the_others(1, [*here, "--out", self.out], [*there, "--out", self.out])
+        done = subprocess.run([*LAUNCH, "-n", "2", *mixed], capture_output=True, text=True, timeout=100)
+        if "this build is without libpng" in done.stderr:
+            self.skipTest("no libpng")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("data-fingerprint is", done.stderr)
+        self.assertFalse(os.path.exists(self.out))
 
     def test_asgd_goes_through_and_tells_its_staleness(self):
         for summary in self.train(3, 1, "--algo", "asgd"):

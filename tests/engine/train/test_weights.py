@@ -14,7 +14,9 @@ import tempfile
 import time
 import unittest
 import zipfile
-import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import pictures  # noqa: E402
 
 COMMAND = "syncopate"
 IMAGES = ["--data", "synthetic", "--synthetic-examples", "96", "--synthetic-channels", "1", "--synthetic-height", "16",
@@ -222,22 +224,10 @@ class Weights(unittest.TestCase):
             self.assertAlmostEqual(found["accuracy"], labels[order[0]] / sum(labels), 6, scores)
             self.assertLess(found["top5"], 1, scores)
 
-    def write_png(self, name, dark):
-        """20x20 pixels, grey."""
-        pixels = b"".join(b"\0" + bytes(range(y + dark, y + dark + 20)) for y in range(20))
-
-        def chunk(kind, data):
-            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "wb") as file:
-            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 0, 0, 0, 0)) +
-                       chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
-        return self.path(name)
-
     def test_a_run_predicts_without_its_data(self):
         for i in range(12):
-            self.write_png(f"pictures/train/{'night' if i % 2 else 'day'}/{i}.png", 100 * (i % 2) + i)
-        one = self.write_png("one.png", 5)
+            pictures.write_png(self.path(f"pictures/train/{'night' if i % 2 else 'day'}/{i}.png"), 100 * (i % 2) + i)
+        one = pictures.write_png(self.path("one.png"), 5)
         done = call("train", "--model", "mlp", "--data", "folder", "--data-dir", self.path("pictures"), "--image-size",
                     "16", "--normalise", "computed", "--batch", "4", "--steps", "3", "--out", self.path("run"))
         if "this build is without libpng" in done.stderr:
@@ -285,7 +275,7 @@ class Weights(unittest.TestCase):
         shares = [float(part.split()[-2]) for part in done.stdout.split(",")]
         self.assertEqual((len(shares), shares), (5, sorted(shares, reverse=True)))
         self.refuses(["predict", self.path("run"), self.path("short")], "short: ", "1x16x16")
-        self.write_png("grey.png", 0)
+        pictures.write_png(self.path("grey.png"), 0)
         done = call("predict", self.path("run"), self.path("grey.png"), self.path("image"))
         self.assertEqual((done.returncode, done.stdout.count("%")), (0, 10), done.stderr)
         self.refuses(["predict", self.path("run"), self.path("none")], "none")

@@ -1,4 +1,4 @@
-/* syncopate bench load: how fast a data set becomes batches, without a model that waits for them. */
+/* syncopate bench load: how fast a data set becomes batches, with no model that waits for them. */
 #include <stdio.h>
 #include <time.h>
 

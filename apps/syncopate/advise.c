@@ -10,7 +10,7 @@ struct show_options {
 };
 
 static const struct syn_setting show_rows[] = {
-    SYN_SETTING_ROW(struct show_options, SWITCH, json, "off", 0, 1, NULL, "one JSON object"),
+    SYN_SETTING_ROW(struct show_options, SWITCH, json, "off", 0, 1, NULL, "print one JSON object"),
 };
 static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
 

@@ -9,15 +9,16 @@ enum { N, REPEATS, WORKERS, RECIPE, JSON, ROWS };
 
 static const struct syn_setting usual_rows[ROWS] = {
     [N] = SYN_SETTING_ROW(struct bench_flags, COUNT, n, "", 1, 4294967295.0, NULL,
-                          "floats in the gradient"),
+                          "use a gradient of this many floats"),
     [REPEATS] = SYN_SETTING_ROW(struct bench_flags, COUNT, repeats, "11", 1, 10000, NULL,
-                                "how often to measure; the median counts"),
-    [WORKERS] = SYN_SETTING_ROW(struct bench_flags, COUNT, workers, "4", 1, 1024, NULL,
-                                "threads that are workers; under mpirun its ranks count instead"),
+                                "measure this many times; the median counts"),
+    [WORKERS] =
+        SYN_SETTING_ROW(struct bench_flags, COUNT, workers, "4", 1, 1024, NULL,
+                        "use this many workers, as threads; under mpirun its ranks count instead"),
     [RECIPE] = SYN_SETTING_ROW(struct bench_flags, CHOICE, recipe, "", 0, 0, syn_recipe_name,
-                               "the method whose settings are the defaults below"),
+                               "take the defaults below from this method"),
     [JSON] = SYN_SETTING_ROW(struct bench_flags, SWITCH, json, "off", 0, 1, NULL,
-                             "one JSON object per line"),
+                             "print one JSON object per line"),
 };
 
 static bool uses(const char *recipe, const char *exchange)

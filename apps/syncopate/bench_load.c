@@ -15,13 +15,14 @@ struct options {
 };
 
 static const struct syn_setting rows[] = {
-    SYN_SETTING_ROW(struct options, COUNT, batch, "32", 1, 1000000, NULL, "examples of a batch"),
+    SYN_SETTING_ROW(struct options, COUNT, batch, "32", 1, 1000000, NULL,
+                    "make batches of this many examples"),
     SYN_SETTING_ROW(struct options, COUNT, loader_threads, "1", 1, 64, NULL,
                     "make batches on this many threads"),
     SYN_SETTING_ROW(struct options, COUNT, epochs, "1", 1, 1000, NULL,
-                    "go through the training part so often"),
+                    "go through the training part this many times"),
     SYN_SETTING_ROW(struct options, SWITCH, augment, "on", 0, 1, NULL,
-                    "cut and flip at random, as for training"),
+                    "crop and flip at random, as for training"),
     SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL, "print one JSON object"),
 };
 static const struct syn_settings_table table = {"Load", rows, sizeof rows / sizeof rows[0]};

@@ -16,10 +16,10 @@ struct data_flags {
 
 static const struct syn_setting where_rows[] = {
     SYN_SETTING_ROW(struct data_flags, TEXT, dir, "", 0, 0, NULL,
-                    "where data sets lie, each in a folder of its name; empty: $SYNCOPATE_DATA, "
-                    "else data"),
+                    "look for data sets in this directory, each in a folder of its name; empty: "
+                    "$SYNCOPATE_DATA, else data"),
     SYN_SETTING_ROW(struct data_flags, SWITCH, json, "off", 0, 1, NULL,
-                    "list: print one JSON object instead"),
+                    "print one JSON object instead (data list)"),
 };
 static const struct syn_settings_table all_flags = {"Flags", where_rows, 2};
 static const struct syn_settings_table where_flags = {"Flags", where_rows, 1};
@@ -173,7 +173,8 @@ struct pack_flags {
 static const struct syn_setting pack_rows[] = {
     SYN_SETTING_ROW(struct pack_flags, COUNT, size, "256", 1, 4096, NULL,
                     "make pictures of this height and width"),
-    SYN_SETTING_ROW(struct pack_flags, TEXT, output, "", 0, 0, NULL, "write this file; also -o"),
+    SYN_SETTING_ROW(struct pack_flags, TEXT, output, "", 0, 0, NULL,
+                    "write this file (-o is the same)"),
 };
 static const struct syn_settings_table pack_table = {"Flags", pack_rows, 2};
 
@@ -184,8 +185,7 @@ static int run_pack(const struct command *self, int argc, char **argv)
     struct flags flags;
     struct bar bar = {.is_shown = false};
     static char long_form[] = "--output";
-    for (int i = 1; i < argc; i++)
-        argv[i] = strcmp(argv[i], "-o") == 0 ? long_form : argv[i];
+    flags_spell_out(argc, argv, long_form);
     int code = exit_code(flags_parse(self, &set, 1, argc, argv, &flags));
     if (code != EXIT_GOOD || flags.wants_help)
         return code;

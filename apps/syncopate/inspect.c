@@ -14,7 +14,8 @@ struct options {
 };
 
 static const struct syn_setting rows[] = {
-    SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL, "one JSON object a file"),
+    SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL,
+                    "print one JSON object per file"),
 };
 static const struct syn_settings_table table = {"Inspect", rows, 1};
 

@@ -10,7 +10,8 @@ struct options {
 };
 
 static const struct syn_setting rows[] = {
-    SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL, "one JSON object per line"),
+    SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL,
+                    "print one JSON object per line"),
 };
 static const struct syn_settings_table table = {"List", rows, sizeof rows / sizeof rows[0]};
 

@@ -17,7 +17,7 @@ static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct options, COUNT, words, "30", 1, 100000, NULL,
                     "draw this many words (text)"),
     SYN_SETTING_ROW(struct options, REAL, temperature, "1", 0.01, 100, NULL,
-                    "below 1: the likelier words more often; above 1: less often (text)"),
+                    "draw likely words more often below 1, less often above 1 (text)"),
     SYN_SETTING_ROW(struct options, COUNT, seed, "1", 0, INFINITY, NULL,
                     "draw words from this seed (text)"),
 };

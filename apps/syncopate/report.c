@@ -17,11 +17,11 @@ struct options {
 
 static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct options, TEXT, output, "report.html", 0, 0, NULL,
-                    "the file to write; also -o"),
+                    "write this file (-o is the same)"),
     SYN_SETTING_ROW(struct options, SWITCH, follow, "off", 0, 1, NULL,
                     "serve the page on 127.0.0.1 instead; it keeps up with the runs"),
     SYN_SETTING_ROW(struct options, COUNT, port, "0", 0, 65535, NULL,
-                    "for --follow; 0: any that is free"),
+                    "listen on this port (--follow); 0: any free one"),
 };
 static const struct syn_settings_table table = {"Report", rows, sizeof rows / sizeof rows[0]};
 

@@ -15,29 +15,35 @@
 
 static const struct syn_setting rows[] = {
     ROW(TEXT, workers, "4..1024", 0, 0, NULL,
-        "how many: 8, or 4,6,8, or 4..1024, doubling from one to the other"),
-    ROW(TEXT, latency, "50us", 0, 0, NULL, "of a message from one host to another: 50us, 0.4ms"),
-    ROW(TEXT, bandwidth, "1gbit", 0, 0, NULL, "of each host's link, each way: 100mbit, 1gbit"),
+        "simulate this many workers: 8, or 4,6,8, or 4..1024, doubling from one to the other"),
+    ROW(TEXT, latency, "50us", 0, 0, NULL,
+        "assume this latency of a message between two hosts: 50us, 0.4ms"),
+    ROW(TEXT, bandwidth, "1gbit", 0, 0, NULL,
+        "assume this bandwidth of each host's link, each way: 100mbit, 1gbit"),
     ROW(TEXT, burst, "0ms", 0, 0, NULL,
-        "what a link saves up in a pause and lets pass at once, in time at its rate; bench/lab: "
-        "8ms"),
-    ROW(TEXT, compute, "100ms", 0, 0, NULL, "forward, backward and update of one step: 92ms, 1.5s"),
+        "let a link pass this much at once after a pause, as time at its rate; bench/lab: 8ms"),
+    ROW(TEXT, compute, "100ms", 0, 0, NULL,
+        "assume this time for forward, backward and update of one step: 92ms, 1.5s"),
     ROW(REAL, jitter, "0", 0, 10, NULL,
-        "how compute times vary, as a share: their standard deviation"),
-    ROW(COUNT, params, "1000000", 1, 4294967295.0, NULL, "parameters of the model"),
+        "vary compute times by this standard deviation, as a share of the mean"),
+    ROW(COUNT, params, "1000000", 1, 4294967295.0, NULL, "assume a model of this many parameters"),
     ROW(TEXT, recipe, "all", 0, 0, NULL,
-        "a method of syncopate list; two as ssd-sgd+gtopk; several with commas; all"),
-    ROW(COUNT, servers, "0", 0, 1024, NULL, "parameter servers; 0: peer to peer"),
+        "simulate this method of syncopate list; two as ssd-sgd+gtopk; several with commas; all"),
+    ROW(COUNT, servers, "0", 0, 1024, NULL, "use this many parameter servers; 0: peer to peer"),
     ROW(REAL, select_ms, "-1", -1, 1e9, NULL,
-        "residual, selection and coding of sparse methods; -1: 0.6 ns a parameter"),
+        "assume this time for residual, selection and coding of sparse methods; -1: 0.6 ns per "
+        "parameter"),
     ROW(REAL, merge_ms, "-1", -1, 1e9, NULL,
-        "adding one worker's contribution to another's; -1: 10 ns an entry, 0.5 ns a dense value"),
+        "assume this time for adding one worker's contribution to another's; -1: 10 ns per entry, "
+        "0.5 ns per dense value"),
     ROW(REAL, entry_bytes, "0", 0, 1024, NULL,
-        "of an entry of a list on the wire; 0: value and Rice-coded index"),
-    ROW(COUNT, steps, "0", 0, 1000000, NULL, "to take the mean of; 0: what takes seconds at most"),
-    ROW(COUNT, seed, "1", 0, 1e15, NULL, "of the jitter"),
-    ROW(TEXT, out, "", 0, 0, NULL, "file for the curves, which syncopate report draws; also -o"),
-    ROW(SWITCH, json, "off", 0, 1, NULL, "one JSON object per line"),
+        "assume this size of a list's entry on the wire; 0: value and Rice-coded index"),
+    ROW(COUNT, steps, "0", 0, 1000000, NULL,
+        "take the mean of this many steps; 0: as many as take a few seconds"),
+    ROW(COUNT, seed, "1", 0, 1e15, NULL, "draw the jitter from this seed"),
+    ROW(TEXT, out, "", 0, 0, NULL,
+        "write the curves to this file, which syncopate report draws (-o is the same)"),
+    ROW(SWITCH, json, "off", 0, 1, NULL, "print one JSON object per line"),
 };
 static const struct syn_settings_table table = {"Simulation", rows, sizeof rows / sizeof rows[0]};
 
@@ -244,8 +250,7 @@ enum syn_status simulate_flags_parse(const struct command *self, int argc, char 
     struct line line = {self, argc, argv};
     struct syn_worker_options worker;
     struct flags flags;
-    for (int i = 0; i < argc; i++)
-        argv[i] = strcmp(argv[i], "-o") == 0 ? out : argv[i];
+    flags_spell_out(argc, argv, out);
     memset(request, 0, sizeof *request);
     syn_settings_defaults(&table, &request->options);
     syn_worker_defaults(&worker);

@@ -15,9 +15,9 @@ struct typed {
 
 static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct typed, TEXT, model, "", 0, 0, NULL,
-                    "the model that a file of weights is of, if it does not say so"),
+                    "read a file of weights as this model's, if it does not say so itself"),
     SYN_SETTING_ROW(struct typed, COUNT, batch, "0", 0, 1000000, NULL,
-                    "examples at once; 0: as in training"),
+                    "compute this many examples at once; 0: as in training"),
     SYN_SETTING_ROW(struct typed, COUNT, threads, "1", 1, 1024, NULL, "compute on this many cores"),
     SYN_SETTING_ROW(struct typed, SWITCH, best, "off", 0, 1, NULL,
                     "take the weights of the run's best evaluation instead of the last"),
@@ -50,7 +50,7 @@ static enum syn_status open_file(const char *path, const struct typed *typed,
     const struct syn_weights_info *info = syn_weights_info(trained->weights);
     const char *model = typed->model[0] ? typed->model : info->model;
     if (!model[0]) {
-        usage_error("%.256s does not say of which model it is; use --model", path);
+        usage_error("%.256s does not say which model it belongs to; use --model", path);
         return SYN_INVALID;
     }
     status = syn_train_defaults(model, &trained->options);

@@ -184,8 +184,9 @@ static enum syn_status get_class(const struct syn_data *data, const char *place,
     *label = (int32_t)found;
     if (found < count)
         return SYN_OK;
-    return syn_report(SYN_FORMAT, "%s%s: no class of the training part; it has %zu, from %s to %s",
-                      place, name, count, data->info.names[0], data->info.names[count - 1]);
+    return syn_report(SYN_FORMAT,
+                      "%s%s: not a class of the training part, which has %zu, from %s to %s", place,
+                      name, count, data->info.names[0], data->info.names[count - 1]);
 }
 
 static enum syn_status read_classes(struct syn_data *data, struct index *index, const char *folder,

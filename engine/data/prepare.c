@@ -18,8 +18,8 @@ static enum syn_status check(const struct syn_data *data, const struct syn_loade
         return syn_report(SYN_UNSUPPORTED, "%s: %zu examples; at most 2^32 - 2 are possible",
                           info->name, count);
     if (options->workers == 0 || options->worker >= options->workers)
-        return syn_report(SYN_INVALID, "worker %zu of %zu; expected 0 to one less", options->worker,
-                          options->workers);
+        return syn_report(SYN_INVALID, "worker %zu of %zu; expected a number from 0 to one less",
+                          options->worker, options->workers);
     if (options->batch == 0)
         return syn_report(SYN_INVALID, "a batch of 0; expected at least 1");
     if (info->kind == SYN_DATA_TOKENS && options->time == 0)

@@ -157,7 +157,7 @@ static enum syn_status take(void *context, const char *file_name, size_t length,
     struct syn_weights *weights = context;
     const char *origin = syn_weights_origin(weights);
     if (length < 5 || length - 4 >= sizeof name || memcmp(file_name + length - 4, ".npy", 4) != 0)
-        return syn_report(SYN_FORMAT, "%s: \"%.*s\" is no array of a model", origin,
+        return syn_report(SYN_FORMAT, "%s: \"%.*s\" is not an array of a model", origin,
                           (int)(length < 64 ? length : 64), file_name);
     snprintf(name, sizeof name, "%.*s", (int)(length - 4), file_name);
     if (syn_weights_is_counter(name))

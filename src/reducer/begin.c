@@ -211,7 +211,8 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     struct syn_step own = step ? *step : syn_reducer_step(reducer);
     SYN_TRY(check_step(reducer, &own));
     if (reducer->is_filling)
-        return syn_fail(SYN_INVALID, "step %llu began before all tensors of the last were ready",
+        return syn_fail(SYN_INVALID,
+                        "step %llu began before all tensors of the previous step were ready",
                         (unsigned long long)reducer->begun);
     if (reducer->begun - reducer->waited == reducer->options.depth)
         return syn_fail(SYN_BUSY, "%llu steps are under way; depth allows no more",
@@ -240,10 +241,11 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
 enum syn_status syn_reducer_ready(struct syn_reducer *reducer, size_t tensor)
 {
     if (tensor >= syn_layout_count(reducer->layout))
-        return syn_fail(SYN_INVALID, "tensor %zu is ready, but there are only %zu", tensor,
+        return syn_fail(SYN_INVALID, "tensor %zu was marked ready; there are only %zu", tensor,
                         syn_layout_count(reducer->layout));
     if (!reducer->is_filling || reducer->is_ready[tensor])
-        return syn_fail(SYN_INVALID, "tensor \"%s\" is ready twice in a step, or without one",
+        return syn_fail(SYN_INVALID,
+                        "tensor \"%s\" was marked ready twice in one step, or outside a step",
                         syn_layout_tensor(reducer->layout, tensor).name);
     reducer->is_ready[tensor] = true;
     reducer->missing[reducer->bucket_of[tensor]]--;
@@ -258,8 +260,8 @@ static enum syn_status check_pieces(const struct syn_reducer *reducer,
     for (size_t i = 0; i < count; i++)
         size += pieces[i].count;
     if (size != reducer->size)
-        return syn_fail(SYN_INVALID, "pieces of %zu entries in all; the layout has %zu", size,
-                        reducer->size);
+        return syn_fail(SYN_INVALID, "the pieces have %zu entries in total; the layout has %zu",
+                        size, reducer->size);
     if (count > 1 && !reducer->residual_type->has_unsent)
         return syn_fail(SYN_INVALID, "a gradient in %zu pieces needs a reducer with a residual",
                         count);

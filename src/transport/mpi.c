@@ -379,8 +379,8 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     if (atomic_load(&syn_mpi_process.is_ours) || level == MPI_THREAD_MULTIPLE)
         return syn_attend_begin(group);
     syn_log(SYN_LOG_WARNING,
-            "this program began MPI below MPI_THREAD_MULTIPLE, so nobody answers for it while it "
-            "computes: a step longer than timeout_ms (%lld ms) is taken for its death",
+            "this program initialised MPI below MPI_THREAD_MULTIPLE, so nothing answers for it "
+            "while it computes: after a step longer than timeout_ms (%lld ms) it counts as dead",
             (long long)(group->timeout_ns / 1000000));
     return SYN_OK;
 }

@@ -11,7 +11,7 @@ static enum syn_status check(struct syn_group *group, const struct syn_layout *l
 {
     double momentum;
     if (group->rank < group->workers)
-        return syn_fail(SYN_INVALID, "worker %zu of %zu is no server; see syn_group_appoint()",
+        return syn_fail(SYN_INVALID, "worker %zu of %zu is not a server; see syn_group_appoint()",
                         group->rank, group->workers);
     SYN_TRY(syn_worker_resolve(options, syn_group_servers(group), &momentum));
     return syn_worker_check_consistency(group, layout, options, weights);

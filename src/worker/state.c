@@ -122,7 +122,7 @@ static enum syn_status load_paths(struct syn_worker *worker, const struct syn_ar
     if (syn_archive_find(archive, "worker/paths", &section) != SYN_OK)
         return syn_fail(SYN_FORMAT,
                         "saved by a version that did not keep the learning rates since the last "
-                        "pull (no section \"worker/paths\"): schedule %s cannot go on from it",
+                        "pull (no section \"worker/paths\"): schedule %s cannot continue from it",
                         worker->options.schedule);
     SYN_TRY(syn_archive_copy(archive, "worker/paths", &paths, sizeof paths));
     if (!is_path(&paths.between) || !is_path(&paths.since))
@@ -177,7 +177,7 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
                             count, (unsigned long long)head.rank, (unsigned long long)head.workers);
     }
     if (count == 0)
-        return syn_fail(SYN_INVALID, "no states to go on from");
+        return syn_fail(SYN_INVALID, "no states to continue from");
     SYN_TRY(syn_reducer_unarchive_regrouped(worker->reducer, archives, count));
     SYN_TRY(syn_fitting_load(worker, archives[0]));
     float *weights = malloc((worker->size + 1) * sizeof *weights);

@@ -6,10 +6,10 @@
  * added to computing, as often as workers share one.
  *
  * What counts is the time to the same accuracy: delays that have not begun and densities that are
- * still falling are slower steps, many of them in a short run, and some methods need more steps. Among
- * methods that are about as fast, the one that changes training least is the best: plain SGD first,
- * then exact gradients that come late, then as much of them as the link carries, then small parts of
- * them. */
+ * still falling are slower steps, many of them in a short run, and some methods need more steps.
+ * Among methods that are about as fast, the one that changes training least is the best: plain SGD
+ * first, then exact gradients that come late, then as much of them as the link carries, then small
+ * parts of them. */
 #include <math.h>
 #include <string.h>
 
@@ -26,9 +26,9 @@
 /* In the order of preference; what can be asked for by --algo, then the mix.
  *
  * How many more steps a method needs is a rough figure, between those of LeNet to 98.5 % of MNIST's
- * test images (docs/comparison.md: topk 1.3, gtopk 1.5, strom 1.1 times ssgd's) and what five epochs
- * of ResNet-20 lack of ssgd's accuracy (docs/results.md: gtopk and ssd-sgd 1.9 points, strom 1.5,
- * topk 1.0, where an epoch more brings about two). */
+ * test images (docs/comparison.md: topk 1.3, gtopk 1.5, strom 1.1 times ssgd's) and what five
+ * epochs of ResNet-20 lack of ssgd's accuracy (docs/results.md: gtopk and ssd-sgd 1.9 points, strom
+ * 1.5, topk 1.0, where an epoch more brings about two). */
 static const struct {
     const char *name;
     const char *recipe;

@@ -160,8 +160,8 @@ enum syn_status syn_checkpoint_read_tensors(const struct syn_archive *archive, c
     struct syn_section section;
     if (!find(archive, &section))
         return syn_report(SYN_FORMAT,
-                          "%s: written by a version that saved no names of tensors; train it on "
-                          "with --resume for a step, then it has them",
+                          "%s: saved by a version that kept no names of tensors; resume it for one "
+                          "step (train --resume) to add them",
                           origin);
     const char *text = section.bytes;
     for (size_t at = 0; at < section.count;) {

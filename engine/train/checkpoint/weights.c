@@ -76,8 +76,7 @@ static enum syn_status read_values(struct reading *reading)
                                      (size_t)reading->head.workers, params, reading->values));
     if (syn_weights_hash(reading->values, params) == reading->head.weights_hash)
         return SYN_OK;
-    return syn_report(SYN_FORMAT, "%s: its weights are not those that its head tells of",
-                      reading->origin);
+    return syn_report(SYN_FORMAT, "%s: its weights do not match its header", reading->origin);
 }
 
 static enum syn_status read_statistics(struct reading *reading)
@@ -174,7 +173,8 @@ static enum syn_status find_best(const char *directory, uint64_t latest, uint64_
     SYN_TRY(status);
     if (best.step == 0)
         return syn_report(SYN_INVALID,
-                          "%s: no evaluation was the best; images need train --keep-best for it",
+                          "%s: there is no checkpoint of the best evaluation; with images, train "
+                          "with --keep-best",
                           directory);
     *step = best.step;
     return SYN_OK;

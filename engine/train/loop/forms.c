@@ -115,7 +115,7 @@ void syn_forms_announce(const struct syn_replica *replica)
         syn_report_log(SYN_LOG_INFO, "density auto: repeats what \"%s\" has",
                        options->density_replay);
     else if (options->workers == 1)
-        syn_report_log(SYN_LOG_INFO, "density auto: one worker sends nothing");
+        syn_report_log(SYN_LOG_INFO, "density auto: a single worker has nothing to send");
     else if (syn_group_is_one_process(replica->group))
         syn_report_log(SYN_LOG_INFO,
                        "density auto: workers are threads of one process, which have no link to "

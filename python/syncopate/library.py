@@ -196,6 +196,9 @@ def _load() -> ctypes.CDLL:
     # Where MPI is linked in: Open MPI loads parts of itself that look for its symbols among the global
     # ones. As a plugin, which packages have, it is loaded in that way by the library.
     mode = ctypes.RTLD_GLOBAL if {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"} & set(os.environ) else ctypes.RTLD_LOCAL
+    # PyTorch may have brought an MPI (Debian's Open MPI, whose functions have the names of MPICH's): ours comes first then.
+    if hasattr(ctypes.CDLL(None), "MPI_Init"):
+        mode |= getattr(os, "RTLD_DEEPBIND", 0)
     try:
         library = ctypes.CDLL(_path(), mode)
     except OSError as error:

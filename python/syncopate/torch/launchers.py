@@ -17,7 +17,7 @@ class Place(NamedTuple):
 class Launcher(NamedTuple):
     rank: str
     workers: str
-    here: str  # how many of the workers are on this host
+    here: tuple[str, ...]  # how many of the workers are on this host, by the first of them that is there
     job: Callable[[Mapping[str, str]], str | None]
 
 
@@ -55,11 +55,13 @@ def _job_of_pmi(variables: Mapping[str, str]) -> str | None:
     return _job_of_slurm(variables)
 
 
+TASKS_PER_NODE = "SLURM_STEP_TASKS_PER_NODE"
+
 # The most particular first: mpirun in a job of Slurm sees Slurm's variables too.
 LAUNCHERS = (
-    Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", _job_of_open_mpi),
-    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", _job_of_pmi),
-    Launcher("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", _job_of_slurm),
+    Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("OMPI_COMM_WORLD_LOCAL_SIZE",), _job_of_open_mpi),
+    Launcher("PMI_RANK", "PMI_SIZE", ("MPI_LOCALNRANKS", TASKS_PER_NODE), _job_of_pmi),  # srun --mpi=pmi2
+    Launcher("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", (TASKS_PER_NODE,), _job_of_slurm),
 )
 
 
@@ -79,6 +81,6 @@ def find_place(variables: Mapping[str, str]) -> Place:
         if not 0 <= rank < workers:
             raise OptionError(f"{launcher.rank}: {rank} is not valid; expected 0 to {workers - 1} ({launcher.workers})")
         if workers > 1:
-            here = variables.get(launcher.here, "1")  # Slurm's may be such as 2(x3),1
+            here = next((variables[name] for name in launcher.here if name in variables), "1")  # such as 2(x3),1
             return Place(rank, workers, here == str(workers), launcher.job(variables))
     return Place()

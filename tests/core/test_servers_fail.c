@@ -288,7 +288,7 @@ static void what_does_not_go_together_is_refused_with_the_reason(void **state)
     options.reducer.select = "topk";
     options.reducer.exchange = "gtopk";
     assert_refused(&options, 2, 1, false, "exchange gtopk");
-    assert_refused(&plain, 2, 1, true, "no server");
+    assert_refused(&plain, 2, 1, true, "is not a server");
 }
 
 int main(void)

@@ -252,7 +252,7 @@ static void folders_that_cannot_be_are_refused(void **state)
     expect_one_line(SYN_FORMAT, "bad", "bad/train/empty: a class without pictures");
     write_jpeg("bad/train/empty/1.jpg", 20, 20, 3, 1);
     write_jpeg("bad/val/zebra/1.jpg", 20, 20, 3, 1);
-    expect_one_line(SYN_FORMAT, "bad", "val/zebra: no class of the training part; it has 3");
+    expect_one_line(SYN_FORMAT, "bad", "val/zebra: not a class of the training part, which has 3");
     expect_one_line(SYN_INVALID, "no-such-folder", "no-such-folder is missing");
     scratch_write_text("files/train/1.txt", "");
     expect_one_line(SYN_FORMAT, "files", "files/train: no folders in it");
@@ -303,7 +303,7 @@ static void a_table_that_cannot_be_is_refused_with_its_line(void **state)
     (void)state;
     static const char *const tables[][2] = {
         {"val_0.JPEG cat\nval_0.JPEG\n", "val_annotations.txt:2: expected the name of a picture"},
-        {"val_0.JPEG zebra\n", "val_annotations.txt:1: zebra: no class of the training part"},
+        {"val_0.JPEG zebra\n", "val_annotations.txt:1: zebra: not a class of the training part"},
         {"../../secret.jpg cat\n", ":1: \"../../secret.jpg\"; expected the name of a picture"},
         {"\nsub/one.jpg cat\n", ":2: \"sub/one.jpg\"; expected the name of a picture, no path"},
         {"gone.jpg cat\n", "none of its 1 lines names a picture that is there"},

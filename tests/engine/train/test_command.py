@@ -150,7 +150,8 @@ class Train(unittest.TestCase):
 
     def test_killed_it_leaves_no_summary_and_whole_lines(self):
         self.assertEqual(self.interrupt(signal.SIGKILL), -signal.SIGKILL)
-        self.assertEqual(sorted(os.listdir(self.out)), ["lock", "metrics.jsonl", "settings.json"])
+        self.assertEqual(sorted(os.listdir(self.out)), ["input.txt", "lock", "metrics.jsonl",
+                                                        "settings.json"])
         self.assertGreater(len(lines(os.path.join(self.out, "metrics.jsonl"))), 0)
 
     def test_a_terminal_gets_a_bar_that_fits_and_goes_away(self):

@@ -148,11 +148,17 @@ static inline size_t pointwise_parts(const struct pointwise_shape *shape)
     return (shape->pixels + POINTWISE_GROUP - 1) / POINTWISE_GROUP;
 }
 
+/* Whole images in a group, of those that have one part. */
+static inline size_t pointwise_images(const struct pointwise_shape *shape)
+{
+    return shape->pixels > 0 ? POINTWISE_GROUP / shape->pixels : 1;
+}
+
 /* Groups of pixels: parts of images, or several images each. */
 static inline size_t pointwise_groups(const struct pointwise_shape *shape)
 {
     size_t parts = pointwise_parts(shape);
-    size_t images = parts == 1 ? POINTWISE_GROUP / shape->pixels : 1;
+    size_t images = parts == 1 ? pointwise_images(shape) : 1;
     return (shape->images + images - 1) / images * parts;
 }
 

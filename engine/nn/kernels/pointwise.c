@@ -24,7 +24,7 @@ static struct group find_group(const struct pointwise_shape *s, size_t number)
 {
     size_t parts = pointwise_parts(s);
     if (parts == 1) {
-        size_t images = POINTWISE_GROUP / s->pixels;
+        size_t images = pointwise_images(s);
         size_t first = number * images;
         return (struct group){first, least(images, s->images - first), 0, s->pixels};
     }

@@ -128,6 +128,7 @@ def refuse(text, aloud):
     if aloud:
         print(text, file=sys.stderr, flush=True)
     torch.distributed.barrier()  # so that nobody ends before the reason is said
+    torch.distributed.destroy_process_group()  # or PyTorch 2.6 may abort at the end, in threads of its own
     raise SystemExit(2)
 
 

@@ -49,6 +49,29 @@ double convolution_gflop(const struct plan *plan, const struct node *node)
     return 2e-9 * inputs * (double)plan_rows(plan, node) * (double)shape_values(&node->shape);
 }
 
+void convolution_add(struct plan *plan, const struct node *node, const char *work, kernel_run *run,
+                     double gflop, struct convolution_way way, const struct place *places,
+                     size_t count)
+{
+    struct kernel kernel = {.node = node,
+                            .work = work,
+                            .implementation = way.name,
+                            .gflop = gflop,
+                            .run = run,
+                            .place_count = count};
+    memcpy(kernel.places, places, count * sizeof *places);
+    plan_add(plan, &kernel, way.state, way.state_bytes);
+}
+
+struct place convolution_add_filter(struct plan *plan, const struct node *node, const char *work,
+                                    kernel_run *run, struct convolution_way way, size_t floats)
+{
+    struct place places[] = {plan_tensor(plan, node, CONVOLUTION_WEIGHT),
+                             plan_buffer(plan, floats)};
+    convolution_add(plan, node, work, run, 0, way, places, 2);
+    return places[1];
+}
+
 struct bias {
     size_t images;
     size_t padded; /* channels */

@@ -31,4 +31,21 @@ void convolution_backward_bias(struct plan *plan, const struct node *node);
 /* Billions of multiplications and additions of one pass by the direct method. */
 double convolution_gflop(const struct plan *plan, const struct node *node);
 
+/* One of our own ways: how its kernels are called, and what they all know. */
+struct convolution_way {
+    const char *name;
+    const void *state;
+    size_t state_bytes;
+};
+
+/* Add one of its kernels. */
+void convolution_add(struct plan *plan, const struct node *node, const char *work, kernel_run *run,
+                     double gflop, struct convolution_way way, const struct place *places,
+                     size_t count);
+
+/* Add the kernel that brings the weights into the form that the others read.
+ * Returns where that is: an array of so many floats. */
+struct place convolution_add_filter(struct plan *plan, const struct node *node, const char *work,
+                                    kernel_run *run, struct convolution_way way, size_t floats);
+
 #endif

@@ -6,8 +6,6 @@
 #include "engine/nn/layers/subsample.h"
 #include "engine/nn/parallel.h"
 
-#include <string.h>
-
 #define BLOCK 8
 
 bool pointwise_fits(const struct plan *plan, const struct node *node)
@@ -128,26 +126,22 @@ static enum syn_status run_gradient(const struct kernel *kernel, void *const at[
     return SYN_OK;
 }
 
+static struct convolution_way way_of(const struct plan *plan, const struct state *state)
+{
+    return (struct convolution_way){plan->own->pointwise_name, state, sizeof *state};
+}
+
 static void add(struct plan *plan, const struct node *node, const char *work, kernel_run *run,
                 double gflop, const struct state *state, const struct place *places, size_t count)
 {
-    struct kernel kernel = {.node = node,
-                            .work = work,
-                            .implementation = plan->own->pointwise_name,
-                            .gflop = gflop,
-                            .run = run,
-                            .place_count = count};
-    memcpy(kernel.places, places, count * sizeof *places);
-    plan_add(plan, &kernel, state, sizeof *state);
+    convolution_add(plan, node, work, run, gflop, way_of(plan, state), places, count);
 }
 
 static struct place add_filter(struct plan *plan, const struct node *node,
                                const struct state *state)
 {
-    struct place places[] = {plan_tensor(plan, node, CONVOLUTION_WEIGHT),
-                             plan_buffer(plan, filter_floats(state))};
-    add(plan, node, "pack weights", run_pack, 0, state, places, 2);
-    return places[1];
+    return convolution_add_filter(plan, node, "pack weights", run_pack, way_of(plan, state),
+                                  filter_floats(state));
 }
 
 static bool has_stride(const struct node *node)

@@ -241,7 +241,6 @@ def compare(name, dump_step, directory):
 
 def main():
     dump_step, names = sys.argv[1], sys.argv[2:] or list(CASES)
-    torch.set_num_threads(2)
     check(names, lambda name, directory: compare(name, dump_step, directory))
 
 

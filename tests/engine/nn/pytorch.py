@@ -15,6 +15,9 @@ from pytorch_step import models  # noqa: E402
 
 __all__ = ["check", "models", "np", "torch"]
 
+# PyTorch's own threads spin while they wait for each other: beside other tests, two took seven times as long as one.
+torch.set_num_threads(1)
+
 
 def check(names, compare):
     """End the program: 1 if compare(name, directory) has complaints about any of them, which are printed."""

@@ -1,4 +1,4 @@
-# The front door. `make` builds with what is here; `make demo` and `make test` install what they need first.
+# Entry points. `make` builds with what is installed; `make demo` and `make test` install what they need first.
 .PHONY: all demo test lint bench install uninstall package reference pictures clean setup format
 
 all:
@@ -7,7 +7,7 @@ all:
 setup:
 	@scripts/setup
 
-# The main job, on this machine, in about a minute.
+# A small training comparison on this machine, in about a minute.
 demo:
 	@scripts/setup
 	@scripts/build
@@ -24,7 +24,7 @@ lint:
 	@cmake --preset release >/dev/null
 	@scripts/lint
 
-# Our figures beside the peers', in one run.
+# Our figures next to those of other libraries, in one run.
 bench:
 	@scripts/setup test
 	@scripts/build
@@ -33,7 +33,7 @@ bench:
 install: all
 	@cmake --install build
 
-# What the last `make install` put into place.
+# Remove what the last `make install` installed.
 uninstall:
 	@cmake -DMANIFEST=build/install_manifest.txt -P cmake/uninstall.cmake
 
@@ -42,12 +42,12 @@ package:
 	@scripts/setup package
 	@scripts/package
 
-# The reference of the C interface, made from the headers: build/reference/index.html.
+# The reference of the C interface, generated from the headers: build/reference/index.html.
 reference:
 	@scripts/setup reference
 	@scripts/reference
 
-# The pictures of docs/pictures, from the text beside each.
+# The pictures in docs/pictures, each drawn from the text file next to it.
 pictures:
 	@scripts/draw
 

@@ -1,4 +1,4 @@
-"""What the checks look at: the project's files, and which of them a C file includes."""
+"""The files that the checks look at, and which of them a C file includes."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:([<"])([^>"\n]+)[>"])?', re
 
 
 def all_files(root):
-    """Paths, from root, of all that is tracked or could be: git's word, or without git the whole tree."""
+    """Paths, relative to root, of all files that git tracks or would track; without git, of the whole tree."""
     git = ["git", "-c", "safe.directory=*", "-C", root]
     try:
         top = subprocess.run([*git, "rev-parse", "--show-toplevel"], capture_output=True, text=True,
@@ -38,7 +38,7 @@ def read(root, path):
 
 
 def language(root, path):
-    """"c", "rows", "python", "shell", "build", or None for what is not our code."""
+    """"c", "rows", "python", "shell", "build", or None if it is not code of ours."""
     name = os.path.basename(path)
     if name.endswith((".c", ".h")):
         return "c"
@@ -59,7 +59,7 @@ def language(root, path):
 
 
 def resolve(root, path, name, quoted):
-    """The project's file that an include of name in path means; None for a system header."""
+    """The project's file to which an include of name in path refers; None for a system header."""
     folders = ([os.path.dirname(path)] if quoted else []) + ["src", "include", ""]
     for folder in folders:
         candidate = os.path.normpath(os.path.join(folder, name))
@@ -69,8 +69,8 @@ def resolve(root, path, name, quoted):
 
 
 def includes(root, path):
-    """(line, name as written, the project's file or None) of each include; the name is None where a macro
-    makes it."""
+    """(line, name as written, the project's file or None) of each include; the name is None if it comes
+    from a macro."""
     text = read(root, path)
     for match in INCLUDE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1

@@ -36,7 +36,7 @@ class CheckWarnings(project.ProjectTest):
                 self.assertIn(f"{name}: 1 files, 1 found\n{self.root}/one.c:2:", output)
 
     def test_a_compiler_that_is_not_here_is_named(self):
-        self.assertEqual(self.run_on("int x;\n", "gcc-999"), (2, "check-warnings: gcc-999: no such compiler here\n"))
+        self.assertEqual(self.run_on("int x;\n", "gcc-999"), (2, "check-warnings: gcc-999: compiler not found\n"))
 
 
 if __name__ == "__main__":

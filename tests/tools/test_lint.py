@@ -71,7 +71,7 @@ class Lint(project.ProjectTest):
         self.write("src/tensor/a.h", "/* " + "a" * 100 + " */\n")
         self.write("src/base/b.h", '#include "tensor/a.h"\n')
         self.assert_line("src/tensor/a.h:1: 106 columns")
-        self.assert_line("src/base/b.h:1: \"tensor/a.h\": src/tensor stands above")
+        self.assert_line("src/base/b.h:1: \"tensor/a.h\": src/tensor is above")
 
     @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
     def test_careless_shell_is_found(self):

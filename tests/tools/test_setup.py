@@ -88,7 +88,7 @@ class Setup(project.ProjectTest):
         os.remove(os.path.join(self.bin, "apt-get"))
         code, lines = self.setup_for()
         self.assertEqual((code, len(lines)), (1, 1), lines)
-        self.assertIn("no apt-get here. Please install what your system calls: gcc", lines[0])
+        self.assertIn("apt-get was not found; install your system's equivalents of: gcc", lines[0])
 
     def test_bad_words_are_refused(self):
         self.assertEqual(self.setup_for("all")[0], 2)

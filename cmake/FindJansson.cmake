@@ -1,4 +1,4 @@
-# Jansson: Jansson_FOUND and the target Jansson::Jansson. SYNCOPATE_STATIC_JANSSON takes the archive where there is one.
+# Jansson: Jansson_FOUND and the target Jansson::Jansson. SYNCOPATE_STATIC_JANSSON prefers the static library.
 include(SyncopateFind)
 if(SYNCOPATE_STATIC_JANSSON)
     find_library(Jansson_LIBRARY NAMES libjansson.a jansson)

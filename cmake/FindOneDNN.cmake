@@ -1,9 +1,9 @@
-# oneDNN by its headers and library, of whatever version: OneDNN_FOUND, OneDNN_VERSION and the target OneDNN::OneDNN.
-# Not find_package(dnnl): a oneDNN that was built with OpenCL, as Debian's, has it ask for the headers of OpenCL as
-# well, which nobody needs to call it.
+# oneDNN by its headers and library, in any version: OneDNN_FOUND, OneDNN_VERSION and the target OneDNN::OneDNN.
+# Not find_package(dnnl): if oneDNN was built with OpenCL, as Debian's is, that also requires the OpenCL
+# headers, which are not needed to call it.
 include(SyncopateFind)
 find_library(OneDNN_LIBRARY dnnl)
-# Version 1 has its headers one folder further up.
+# Version 1 has its headers one folder higher.
 find_path(OneDNN_INCLUDE_DIR NAMES oneapi/dnnl/dnnl_version.h dnnl_version.h)
 
 set(OneDNN_VERSION)

@@ -1,6 +1,6 @@
 # syncopate_embed(TARGET PREFIX FILE...): files as arrays of bytes in the program. FILE report/page.css with PREFIX
-# report becomes report_page_css[], with a NUL behind its last byte, and report_page_css_bytes without it.
-# CMake itself writes the arrays, this file run as a script: no other tool is needed to build.
+# report becomes report_page_css[], with a NUL after its last byte, and its size report_page_css_bytes, without the NUL.
+# CMake itself writes the arrays by running this file as a script, so that no other tool is needed to build.
 if(CMAKE_SCRIPT_MODE_FILE)
     file(READ ${INPUT} hex HEX)
     string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")

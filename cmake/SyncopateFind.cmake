@@ -1,5 +1,5 @@
-# syncopate_find_result(NAME): what a find module does once NAME_LIBRARY and NAME_INCLUDE_DIR have been looked for:
-# NAME_FOUND and the target NAME::NAME. By header and library, so that nobody needs pkg-config.
+# syncopate_find_result(NAME): what a find module does after searching for NAME_LIBRARY and NAME_INCLUDE_DIR:
+# it sets NAME_FOUND and defines the target NAME::NAME. It uses header and library, so that pkg-config is not needed.
 include(FindPackageHandleStandardArgs)
 macro(syncopate_find_result name)
     mark_as_advanced(${name}_LIBRARY ${name}_INCLUDE_DIR)

@@ -1,6 +1,6 @@
-# `make package`: Debian packages, one for each part. Which packages each needs is read off the binaries
+# `make package`: Debian packages, one for each part. Their dependencies are determined from the binaries
 # (dpkg-shlibdeps), so that the list is right for the release it is built on. The library and the Python package
-# need libc alone: MPI is a plugin, in a package of its own that the command recommends.
+# need only libc: MPI is a plugin, in a separate package that the command recommends.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME syncopate)
 set(CPACK_PACKAGE_VENDOR Syncopate)
@@ -35,7 +35,7 @@ set(library libsyncopate${PROJECT_VERSION_MAJOR})
 set(same "(= ${PROJECT_VERSION})")
 syncopate_package(library ${library} libs "Exchange of gradients over slow networks: the library"
                   SUGGESTS "${library}-mpi ${same}")
-# Open MPI 4 cannot even start a process by itself without its launcher's package.
+# Open MPI 4 cannot start even a single process without its launcher's package.
 set(launcher openmpi-bin)
 if(MPI_C_LIBRARIES MATCHES mpich)
     set(launcher mpich)

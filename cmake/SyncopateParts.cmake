@@ -1,10 +1,10 @@
-# What this machine has decides what is built: the core needs a C compiler and CMake, everything else may be missing.
-# Each part that is left out costs one line, on standard error, where it is seen although the rest of configuring is
-# not. Developers' presets ask for all parts, so that no test is skipped without anybody noticing.
+# What is built depends on what is installed: the core needs a C compiler and CMake, everything else may be missing.
+# Each part that is left out is reported in one line on standard error, which is visible even when the rest of the
+# configure output is hidden. Developers' presets require all parts, so that no test is skipped unnoticed.
 
 # syncopate_leave_out(PART WHY OPTION PACKAGES): say that PART is not built.
-#   OPTION    turns the part off for good, and the line with it
-#   PACKAGES  what Debian calls that which is missing
+#   OPTION    turns the part off permanently, and this message with it
+#   PACKAGES  the missing Debian packages
 function(syncopate_leave_out part why option packages)
     set(line "Syncopate is built without ${part}: ${why}; Debian: apt-get install ${packages}")
     if(SYNCOPATE_ALL_PARTS)
@@ -69,7 +69,7 @@ if(SYNCOPATE_HAS_ENGINE AND SYNCOPATE_JPEG)
     endif()
 endif()
 
-set(SYNCOPATE_HAS_JANSSON OFF) # for files of weights and models, where there is training
+set(SYNCOPATE_HAS_JANSSON OFF) # for weight and model files, if training is built
 find_package(Jansson QUIET)
 if(Jansson_FOUND)
     set(SYNCOPATE_HAS_JANSSON ON)

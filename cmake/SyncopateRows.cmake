@@ -1,5 +1,5 @@
 # syncopate_rows(RESULT DEF DIRECTORY): the source files that the rows of a .def list name.
-# A row SYN_PART(topk) is the file DIRECTORY/topk.c. Editing the list configures again.
+# A row SYN_PART(topk) is the file DIRECTORY/topk.c. Editing the list triggers a reconfigure.
 function(syncopate_rows result def directory)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
     file(STRINGS ${def} rows REGEX "^SYN_PART\\(")
@@ -11,8 +11,8 @@ function(syncopate_rows result def directory)
     set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
-# syncopate_folder(RESULT DIRECTORY [DEF...]): the sources of a folder: those that the rows of its tables name, and
-# its helpers, which are all files that do not end in a descriptor of their own name. A part that no row names
+# syncopate_folder(RESULT DIRECTORY [DEF...]): the sources of a folder: those named by the rows of its tables, and
+# its helpers, which are all files that do not end in a descriptor with the file's name. A part that no row names
 # is left out, with a warning.
 function(syncopate_folder result directory)
     set(parts)

@@ -1,6 +1,6 @@
 # cmake -DMANIFEST=build/install_manifest.txt -P cmake/uninstall.cmake: remove what `make install` wrote.
 if(NOT EXISTS ${MANIFEST})
-    message(FATAL_ERROR "nothing was installed from this build: ${MANIFEST} is not there")
+    message(FATAL_ERROR "nothing was installed from this build: ${MANIFEST} does not exist")
 endif()
 file(STRINGS ${MANIFEST} files)
 set(folders)
@@ -14,7 +14,7 @@ foreach(file IN LISTS files)
     get_filename_component(folder ${path} DIRECTORY)
     list(APPEND folders ${folder})
 endforeach()
-# Ours alone, the deepest first; a folder with anything else in it stays.
+# Only our own folders, the deepest first; a folder that contains anything else stays.
 list(REMOVE_DUPLICATES folders)
 list(FILTER folders INCLUDE REGEX "/syncopate(/|$)")
 foreach(again RANGE 1)

@@ -1,9 +1,9 @@
-"""The lab's network: hosts as network namespaces, joined by a bridge in a namespace of its own.
+"""The lab's network: hosts as network namespaces, joined by a bridge in a separate namespace.
 
-Nothing leads from these namespaces to the machine's own network, so that nothing outside can reach them
+These namespaces have no connection to the machine's own network, so that nothing outside can reach them
 or be reached. A lab's namespaces carry its name, synlab<pid>, and its owner holds a lock on the file of
-the subnet it took; a name without such a lock is left over from a crash. Locks rather than pid files:
-the kernel drops them with their owner, however it dies.
+its subnet; a name without such a lock is left over from a crash. Locks are better than pid files here:
+the kernel releases them when their owner ends, for whatever reason.
 """
 import collections
 import fcntl
@@ -27,7 +27,7 @@ QUEUE = "50ms"
 PATIENCE_SECONDS = 3
 UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 OFFERS = {  # what the kernel must have for a command to work
-    "netns": "network namespaces (CONFIG_NET_NS, and the right to make them)",
+    "netns": "network namespaces (CONFIG_NET_NS, and permission to create them)",
     "veth": "virtual links (CONFIG_VETH)",
     "bridge": "bridges (CONFIG_BRIDGE)",
     "tbf": "the tbf queue discipline (CONFIG_NET_SCH_TBF)",
@@ -44,14 +44,14 @@ class LabError(Exception):
 
 def check_privileges():
     if os.geteuid() != 0:
-        raise LabError("needs root, to make network namespaces; try: sudo bench/lab ...")
+        raise LabError("needs root, to create network namespaces; try: sudo bench/lab ...")
     for tool in ("ip", "tc"):
         if not shutil.which(tool):
             raise LabError(f"{tool} is not installed (package iproute2)")
 
 
 def system(feature, *words):
-    """Run one command, or say which kernel feature it did not find."""
+    """Run one command; if it fails, report which kernel feature is missing."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
@@ -66,7 +66,7 @@ def bits_per_second(rate):
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kmg]bit)", rate.lower())
     value = float(match[1]) * UNITS[match[2]] if match else 0
     if not 8e3 <= value <= 1e12:
-        raise LabError(f'--rate: "{rate}" is not valid; expected such as 100mbit, 1gbit or unlimited')
+        raise LabError(f'--rate: "{rate}" is not valid; expected, for example, 100mbit, 1gbit or unlimited')
     return value
 
 
@@ -75,14 +75,14 @@ def delay(latency):
     if latency == "none":
         return None
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(us|ms|s)", latency):
-        raise LabError(f'--latency: "{latency}" is not valid; expected none or such as 200us, 5ms')
+        raise LabError(f'--latency: "{latency}" is not valid; expected none or, for example, 200us or 5ms')
     return latency
 
 
 def deal_cores(cores, count):
-    """Which cores each of `count` hosts may use. The same number for each, and none that differs in how many it
-    shares them with: hosts that go in step are as slow as the slowest. Where that does not come out even, all
-    hosts may use all."""
+    """The cores that each of `count` hosts may use. Each gets the same number of cores and shares them with the same
+    number of hosts, because synchronous hosts are as slow as the slowest. If cores cannot be divided evenly, all
+    hosts may use all cores."""
     if count % len(cores) == 0:
         return [[cores[i % len(cores)]] for i in range(count)]
     if len(cores) % count == 0:
@@ -113,7 +113,7 @@ def try_lock(path, kind):
 
 
 def running_labs():
-    """{name: description} of the labs whose owner lives."""
+    """{name: description} of the labs whose owner is alive."""
     found = {}
     for path in glob.glob(f"{LOCKS}/*.lock"):
         lock = try_lock(path, fcntl.LOCK_SH)
@@ -158,7 +158,7 @@ def processes_in(members):
 
 
 def end_processes(members):
-    """Ask every process inside to end, then insist."""
+    """Send SIGTERM to every process inside, then SIGKILL to those that remain."""
     for number, patience in ((signal.SIGTERM, PATIENCE_SECONDS), (signal.SIGKILL, 5)):
         deadline = time.monotonic() + patience
         for pid in processes_in(members):
@@ -171,7 +171,7 @@ def end_processes(members):
 
 
 def tear_down(name):
-    """End what runs in a lab and remove it. Links go with their namespaces."""
+    """End what runs in a lab and remove it. Links vanish with their namespaces."""
     members = namespaces().get(name, [])
     end_processes(members)
     for namespace in members:
@@ -181,7 +181,7 @@ def tear_down(name):
 
 
 class Lab:
-    """A network of hosts. build() makes it, start() runs something on a host, remove() ends it all."""
+    """A network of hosts. build() creates it, start() runs something on a host, remove() removes everything."""
 
     def __init__(self, count, rate, latency, burst_ms, shares_cores=False):
         if not 1 <= count <= MOST_HOSTS:
@@ -233,14 +233,14 @@ class Lab:
         system("netns", *inside, "link", "set", "lo", "up")
         system("netns", *inside, "address", "add", f"{host.address}/24", "dev", INTERFACE)
         system("netns", *inside, "link", "set", INTERFACE, "up")
-        # cubic is what nearly every machine uses; a route may ask for it where a namespace may not.
+        # cubic is what nearly every machine uses; a route may set it even where a namespace may not.
         subprocess.run([*inside, "route", "replace", self.subnet, "dev", INTERFACE,
                         "src", host.address, "congctl", "cubic"], capture_output=True, check=False)
         self._shape(host.namespace, INTERFACE, self.latency)
         self._shape(self.bridge, port, None)
 
     def _shape(self, namespace, device, latency):
-        """Limit what leaves a device; the two ends of a link make it slow both ways."""
+        """Limit what leaves a device; shaping both ends of a link limits both directions."""
         add = ("tc", "-n", namespace, "qdisc", "add", "dev", device)
         place = ("root",)
         if self.rate:
@@ -252,9 +252,9 @@ class Lab:
             system("netem", *add, *place, "netem", "delay", latency, "limit", "100000")
 
     def _write_agent(self):
-        """What mpirun calls in place of ssh, with a host's address and a command line. Each host has its cores, and a
-        host name too: daemons that think they share one machine fall over each other's files. It is run
-        by name of its shell, since /run may not hold programs."""
+        """What mpirun calls instead of ssh, with a host's address and a command line. It sets the host's cores and
+        host name: daemons that seem to share one machine would overwrite each other's files. The script is passed to
+        a shell, since /run may be mounted noexec."""
         path = os.path.join(self.folder, "agent")
         cases = "".join(f"{host.address}) namespace={host.namespace} cores={','.join(map(str, host.cores))} ;;\n"
                         for host in self.hosts)
@@ -266,14 +266,14 @@ class Lab:
         return f"/bin/sh {path}"
 
     def start(self, host, words, environment):
-        """Start a program on a host; the process is its own."""
+        """Start a program on a host and return its process."""
         process = subprocess.Popen([*self.agent.split(), host.address, "exec " + shlex.join(words)],
                                    env=environment)
         self.started.append(process)
         return process
 
     def _end_started(self):
-        """mpirun ends its own daemons better than we can; others need no more than the signal."""
+        """mpirun ends its own daemons better than we can; for other programs the signal is enough."""
         for process in self.started:
             process.terminate()
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -1,10 +1,10 @@
-"""Files that are made under sudo belong to the user who called it."""
+"""Give files that are created under sudo to the user who called it."""
 import os
 import stat
 
 
 def caller():
-    """(user, group) who called sudo, or None."""
+    """(user, group) of the caller of sudo, or None."""
     user = os.environ.get("SUDO_UID", "")
     if os.geteuid() != 0 or not user.isdigit() or user == "0":
         return None
@@ -18,20 +18,20 @@ def give_back(path):
 
 
 def places(words, directory):
-    """Where a command may have written: its directory, and what its words name, as FLAG, PATH or FLAG=PATH."""
+    """Where a command may have written: its directory, and the paths in its arguments, as PATH or FLAG=PATH."""
     named = [os.path.join(directory, word.split("=", 1)[-1]) for word in words if not word.startswith("--") or "=" in word]
     return [directory, *(path for path in named if os.path.lexists(path))]
 
 
 def is_ours(about, since):
-    """Whether root made it since then: not one that somebody has linked to from elsewhere."""
+    """Whether root created it since then, and it is not a file that is also linked from elsewhere."""
     return about.st_uid == 0 and about.st_ctime >= since and (stat.S_ISDIR(about.st_mode) or about.st_nlink == 1)
 
 
 def give_back_new(roots, since):
-    """Give the caller what root has made below these places since then, in folders that are the caller's.
+    """Give the caller what root has created below these places since then, in folders that the caller owns.
 
-    Anything else stays as it is: a command that was told to write to /etc has written to root's /etc.
+    Anything else stays as it is: what a command has written to /etc still belongs to root.
     """
     owner = caller()
     waiting = [os.path.realpath(root) for root in roots] if owner else []
@@ -46,5 +46,5 @@ def give_back_new(roots, since):
             if stat.S_ISDIR(about.st_mode) and about.st_uid == owner[0] and path not in seen:
                 seen.add(path)
                 waiting += [os.path.join(path, name) for name in os.listdir(path)]
-        except OSError:  # it is gone, or cannot be given away
+        except OSError:  # it no longer exists, or its owner cannot be changed
             continue

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Trains in PyTorch with DistributedDataParallel over gloo, one process of many, as bench/compare starts it.
+"""Train in PyTorch with DistributedDataParallel over gloo: one process of many, started by bench/compare.
 
     RANK=.. WORLD_SIZE=.. MASTER_ADDR=.. MASTER_PORT=.. pytorch_ddp.py --hook none|fp16|alone [options]
 
-All images are made ready in memory before the first step, so that loading costs nothing. With the hook
-"alone", processes compute at the same time but do not exchange: the ceiling. Unless a memory layout is asked for, the
-faster one is taken, by a short trial without exchange. Process 0 prints one JSON object.
+All images are prepared in memory before the first step, so that loading costs nothing. With the hook
+"alone", processes compute at the same time but do not exchange: the ceiling. Unless a memory layout is given, the
+faster one is chosen in a short trial without exchange. Process 0 prints one JSON object.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ TRIAL_STEPS = 6
 
 
 def bytes_sent():
-    """By this host, heads of packets included, since its links were made."""
+    """Bytes sent by this host, packet headers included, since its links were created."""
     with open("/proc/net/dev", encoding="ascii") as file:
         rows = [line.split(":") for line in file if ":" in line]
     return sum(int(row[1].split()[8]) for row in rows if row[0].strip() != "lo")
@@ -39,12 +39,12 @@ def examples(data, part):
 
 
 def share(count, rank, workers, seed):
-    """This process's examples of an epoch, in its order: every workers-th of a common shuffle."""
+    """This process's examples of an epoch, in order: every workers-th of a common shuffle."""
     return torch.from_numpy(numpy.random.default_rng(seed).permutation(count)[rank::workers])
 
 
 def trial(flags, layout, images, labels):
-    """Seconds of a step by itself, the shortest of a few."""
+    """Seconds of a step without exchange, the shortest of a few."""
     model = MODELS[flags.model]().to(memory_format=LAYOUTS[layout])
     few = images[:flags.batch].contiguous(memory_format=LAYOUTS[layout])
     times = []
@@ -56,7 +56,7 @@ def trial(flags, layout, images, labels):
 
 
 def choose_layout(flags, images, labels):
-    """The same on all processes: the one that is faster by the sum of their times."""
+    """The same on all processes: the layout with the smaller sum of their times."""
     if flags.layout != "auto":
         return flags.layout
     times = torch.tensor([trial(flags, layout, images, labels) for layout in LAYOUTS])
@@ -76,7 +76,7 @@ def wrapped(flags, layout):
 
 
 class Run:
-    """Steps, their times, and evaluations, which the times do not contain."""
+    """Steps, their times, and evaluations, which the times do not include."""
 
     def __init__(self, flags, rank, workers):
         self.flags, self.rank, self.workers = flags, rank, workers
@@ -118,7 +118,7 @@ class Run:
             self.step(number)
             self.times.append(time.perf_counter() - began)
             if flags.hook == "alone" and (number + 1) % 20 == 0:
-                torch.distributed.barrier()  # nobody runs ahead and leaves the processors to others
+                torch.distributed.barrier()  # no process runs ahead and leaves its core to the others
             if number + 1 == flags.lead_in:
                 sent, begin = bytes_sent(), time.perf_counter()
             if test and (number + 1) % flags.eval_every == 0:
@@ -141,12 +141,12 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--lead-in", type=int, default=20,
-                        help="first steps that ms_per_step leaves out, unless there are evaluations")
+                        help="first steps, which ms_per_step leaves out unless there are evaluations")
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--weight-decay", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--eval-every", type=int, default=0, help="0: never")
+    parser.add_argument("--eval-every", type=int, default=0, help="steps between evaluations; 0: none")
     parser.add_argument("--target", type=float, default=2, help="accuracy to stop at")
     flags = parser.parse_args()
     torch.set_num_threads(1)

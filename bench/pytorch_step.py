@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Times one training step (forward, loss, backward, with gradients zeroed) of the ready models in PyTorch.
+"""Time one training step (forward, loss, backward, with gradients zeroed) of the built-in models in PyTorch.
 
-The counterpart of `syncopate bench step`: same models, same flags, one JSON line of the same fields for each
-memory layout. The models are the package's own, which the parity test holds the engine against.
+The counterpart of `syncopate bench step`: same models, same flags, one JSON line with the same fields for each
+memory layout. The models are the package's own, with which the parity test compares the engine.
 """
 import argparse
 import ctypes
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 _SPEC = importlib.util.spec_from_file_location(
     "syncopate_models", pathlib.Path(__file__).resolve().parent.parent / "python" / "syncopate" / "models.py")
-models = importlib.util.module_from_spec(_SPEC)  # by its file: the package around it needs the C library
+models = importlib.util.module_from_spec(_SPEC)  # loaded by file name, because the package needs the C library
 _SPEC.loader.exec_module(models)
 MODELS = models.MODELS
 
@@ -61,8 +61,8 @@ def time_step(name, batch, steps, threads, layout, seconds):
 
 
 def blas_environment(threads):
-    """What OpenBLAS, which PyTorch does not tell its number of threads, reads when it is loaded. A processor
-    younger than itself it takes for a Prescott of 2004, and multiplies five times slower; as a SkylakeX it is served well."""
+    """Variables that OpenBLAS reads when it is loaded, because PyTorch does not pass its number of threads on. OpenBLAS
+    treats a processor newer than itself as a Prescott of 2004, and multiplies five times slower; SkylakeX suits it well."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
     try:
         name = ctypes.CDLL("libblas.so.3").openblas_get_corename
@@ -81,14 +81,14 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--time", type=int, default=35, help="tokens of an example, for language models")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=5, help="measure for at least so long")
+    parser.add_argument("--seconds", type=float, default=5, help="measure for at least this long")
     parser.add_argument("--layout", choices=("contiguous", "channels_last"), action="append")
     flags = parser.parse_args()
     torch.set_num_threads(flags.threads)
     layouts = flags.layout or ["contiguous", "channels_last"]
     if flags.model.startswith("lstm") or flags.model == "mlp":
         layouts = ["contiguous"]
-    # A process each: the peak of memory is a process's.
+    # One process per layout, because peak memory is measured per process.
     if os.environ.get("OPENBLAS_NUM_THREADS") != str(flags.threads) or len(layouts) > 1:
         environment = blas_environment(flags.threads)
         for layout in layouts:

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Trains in PyTorch with the settings of a run of `syncopate train`, to compare the two.
+"""Train in PyTorch with the settings of a run of `syncopate train`, to compare the two.
 
     pytorch_train.py RUN [--seed N] [--out DIR]
 
-RUN is the directory of a run: its settings.json names model, data, schedule and all the rest. Image models only.
+RUN is the directory of a run: its settings.json has the model, data, schedule and all other settings. Image models only.
 Prints one JSON object with the fields of summary.json; with --out, writes metrics.jsonl and summary.json there.
 """
 import argparse
@@ -60,7 +60,7 @@ def augmented(images, random):
 
 
 def lr_at(settings, step, steps, epoch):
-    """The learning rate of a step that is per_epoch into the run, as `syncopate train` has it."""
+    """The learning rate of a step, epoch epochs into the run, as in `syncopate train`."""
     def cosine(begin, end, x):
         return end + (begin - end) * 0.5 * (1 + math.cos(math.pi * x))
 
@@ -141,7 +141,7 @@ def train(settings, tell):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", help="directory of a run of syncopate train")
-    parser.add_argument("--seed", type=int, help="instead of that run's")
+    parser.add_argument("--seed", type=int, help="instead of the run's seed")
     parser.add_argument("--out", help="directory for metrics.jsonl and summary.json")
     flags = parser.parse_args()
     with open(os.path.join(flags.run, "settings.json"), encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""Runs in bench/lab, what they write, and the file that keeps them: what bench/compare and bench/validate share.
+"""Runs in bench/lab, their output, and the file that stores them: code shared by bench/compare and bench/validate.
 
-A comparison is a list of jobs. Each is run once: what it gave is added to a file at once, one JSON object a line, and a
-job that the file has is not run again, so that work which was interrupted goes on where it was.
+A comparison is a list of jobs. Each is run once: its result is appended to a file immediately, one JSON object per line, and a
+job that is in the file is not run again, so that an interrupted comparison continues where it stopped.
 """
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ SPLIT = ("compute_ms", "update_ms", "select_ms", "encode_ms", "exchange_ms", "wa
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage that --help shows."""
+    """Reports errors in one line, without the usage that --help shows."""
 
     def error(self, message):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -36,7 +36,7 @@ def say(text):
 
 
 def build_of(command):
-    """What tells one build from another: the commit, and the program itself."""
+    """What identifies a build: the commit, and the program itself."""
     with open(command, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:12]
     done = subprocess.run(["git", "-c", "safe.directory=*", "-C", HERE, "describe", "--always", "--dirty"],
@@ -46,7 +46,7 @@ def build_of(command):
 
 
 def wait_for(running, is_enough):
-    """Output, errors, and whether it was ended before it would have."""
+    """Output, errors, and whether it was ended early."""
     was_ended = False
     while True:
         try:
@@ -58,7 +58,7 @@ def wait_for(running, is_enough):
 
 
 def run_lab(hosts, rate, words, mpi=True, is_enough=lambda: False):
-    """What the command printed, or None if it failed. It is ended, and "" returned, once is_enough() says so."""
+    """What the command printed, or None if it failed. Once is_enough() returns true, it is ended and "" is returned."""
     lab = [LAB, "--hosts", str(hosts), "--rate", rate] + ([] if mpi else ["--no-mpi"]) + ["--"]
     environment = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     with subprocess.Popen(lab + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -66,7 +66,7 @@ def run_lab(hosts, rate, words, mpi=True, is_enough=lambda: False):
         try:
             output, errors, was_ended = wait_for(running, is_enough)
         except BaseException:
-            running.terminate()  # the lab takes everything down by itself; killed, it could not
+            running.terminate()  # the lab then removes everything; if killed, it could not
             running.wait()
             raise
     if was_ended:
@@ -78,7 +78,7 @@ def run_lab(hosts, rate, words, mpi=True, is_enough=lambda: False):
 
 
 def metrics_of(out):
-    """The lines that a run has written so far, but for one that is still being written."""
+    """The lines that a run has written so far, except one that is still being written."""
     try:
         with open(os.path.join(out, "metrics.jsonl"), encoding="utf-8") as file:
             return [json.loads(line) for line in file if line.endswith("\n")]
@@ -98,7 +98,7 @@ def train(hosts, rate, flags, is_enough=lambda lines: False, prefix=()):
 
 
 def steady_state(lines, lead_in):
-    """By the clock on the wall: without exchange, workers that share cores are not equally fast."""
+    """Means in wall-clock time, because without exchange, workers that share cores are not equally fast."""
     steady = [line for line in lines if "step_ms" in line and line["step"] >= lead_in]
     counted = steady[1:]
     seconds = steady[-1]["seconds"] - steady[0]["seconds"]
@@ -113,7 +113,7 @@ def spread(values, form):
 
 
 def read(path):
-    """All that a file keeps."""
+    """All runs in a file."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
@@ -121,7 +121,7 @@ def read(path):
 
 
 def minutes_left(kinds, took, guess_seconds):
-    """By what jobs of the same kind took, else by those of the same part, else by the guess for that."""
+    """Estimated from jobs of the same kind, or else of the same part, or else from the guess for the part."""
     def seconds(kind):
         same = took.get(kind) or [one for other, times in took.items() if other[0] == kind[0] for one in times]
         return statistics.mean(same) if same else guess_seconds[kind[0]]
@@ -129,11 +129,11 @@ def minutes_left(kinds, took, guess_seconds):
 
 
 def work_off(path, jobs, about, run, kind_of, guess_seconds):
-    """Run the jobs that the file has not got.
-    about(job)     what tells it from others, as a dict; kept with its result
-    run(job)       its result as a dict, or None if it failed; says what came out
-    kind_of(job)   a tuple that begins with the part; jobs of the same kind take about as long
-    guess_seconds  of a job of each part, until one was run"""
+    """Run the jobs that are not in the file yet.
+    about(job)     what identifies it, as a dict; stored with its result
+    run(job)       its result as a dict, or None if it failed; logs the result
+    kind_of(job)   a tuple that begins with the part; jobs of the same kind take about equally long
+    guess_seconds  for a job of each part, until one has run"""
     kept, took = read(path), {}
     missing = [job for job in jobs
                if not any(all(one.get(name) == value for name, value in about(job).items()) for one in kept)]

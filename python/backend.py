@@ -1,8 +1,8 @@
-"""Builds the package: what pip and build call (PEP 517, PEP 660).
+"""The build backend that pip and build call (PEP 517, PEP 660).
 
-A backend of our own, because it needs nothing: the library knows neither Python nor PyTorch, so there is no
+It is our own, because it needs no dependencies: the library uses neither Python nor PyTorch, so there is no
 extension to compile, and pip's build isolation has nothing to fetch. A wheel is an archive of the Python
-files, the C library, the MPI plugin if MPI is on this machine, and the command for its reports. CMake and
+files, the C library, the MPI plugin if MPI is installed on this machine, and the command for its reports. CMake and
 a C compiler build those; the version is that of CMakeLists.txt.
 
 An sdist has the C sources in the folder "source"; in the repository they are one folder up.
@@ -24,7 +24,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 INSIDE = os.path.join(HERE, "source")
 SOURCE = INSIDE if os.path.isdir(INSIDE) else os.path.dirname(HERE)
-FOLDERS = ("apps", "cmake", "examples", "include", "packaging", "src")  # what CMake asks for
+FOLDERS = ("apps", "cmake", "examples", "include", "packaging", "src")  # what CMake needs
 BRIDGE = ("CMakeLists.txt", "bridge.c", "bridge.h", "step.c")
 OWN = ("README.md", "backend.py", "pyproject.toml")
 PRODUCTS = (".o", ".a", ".so", ".pyc")
@@ -69,19 +69,19 @@ def _metadata() -> str:
 # The C library.
 
 def _cmake(*words: str) -> str:
-    """What it says."""
+    """Run CMake and return its output."""
     done = subprocess.run(["cmake", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{done.stdout}\ncmake {' '.join(words)} failed; it and a C compiler build the "
-                         "library")
+        raise SystemExit(f"{done.stdout}\ncmake {' '.join(words)} failed; building the library needs CMake "
+                         "and a C compiler")
     return done.stdout
 
 
 def _build_library(folder: str) -> dict[str, str]:
-    """Compile into a folder; {place in the package: path} of what came of it."""
+    """Compile into a folder; returns {place in the package: path} of the results."""
     if not shutil.which("cmake"):
-        raise SystemExit("cmake is not installed; it and a C compiler build the library (Debian: apt-get "
+        raise SystemExit("cmake is not installed; building the library needs it and a C compiler (Debian: apt-get "
                          "install cmake gcc libc6-dev make)")
     _cmake("-S", SOURCE, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DSYNCOPATE_ENGINE=OFF",
            "-DSYNCOPATE_MPI_PLUGIN=ON", "-DSYNCOPATE_STATIC_JANSSON=ON", "-DBUILD_TESTING=OFF",
@@ -90,7 +90,7 @@ def _build_library(folder: str) -> dict[str, str]:
     _cmake("--build", folder, "--parallel", jobs, "--target", "syncopate-python", "syncopate-command")
     built = {"syncopate/libsyncopate-python.so": os.path.join(folder, "python", "libsyncopate-python.so"),
              "syncopate/bin/syncopate": os.path.join(folder, "syncopate")}
-    if "syncopate-mpi" in _cmake("--build", folder, "--target", "help"):  # there is an MPI
+    if "syncopate-mpi" in _cmake("--build", folder, "--target", "help"):  # MPI was found
         _cmake("--build", folder, "--parallel", jobs, "--target", "syncopate-mpi")
         built[f"syncopate/{PLUGIN}"] = os.path.join(folder, "src", PLUGIN)
     strip = shutil.which("strip")
@@ -100,8 +100,8 @@ def _build_library(folder: str) -> dict[str, str]:
 
 
 def _tag(paths: list[str]) -> str:
-    """The oldest glibc that has all that these files ask of it, as a tag of PEP 600. Versions that a file
-    asks for stand in it as text."""
+    """The oldest glibc that has everything that these files need, as a tag of PEP 600. A file contains the
+    versions that it needs as text."""
     minors = [0]
     for path in paths:
         with open(path, "rb") as file:
@@ -115,7 +115,7 @@ def _tag(paths: list[str]) -> str:
 
 def _files_below(folder: str, endings: tuple[str, ...] = ("",)) -> list[str]:
     """Paths below a folder, relative to it, in an order that does not depend on the file system; without
-    what a compiler left."""
+    build products."""
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
@@ -125,7 +125,7 @@ def _files_below(folder: str, endings: tuple[str, ...] = ("",)) -> list[str]:
 
 
 class _Wheel:
-    """A wheel under way, and its list of contents."""
+    """A wheel that is being written, and its list of contents."""
 
     def __init__(self, directory: str, tag: str):
         self._info = f"syncopate-{_version()}.dist-info"
@@ -135,7 +135,7 @@ class _Wheel:
         self._tag = tag
 
     def add(self, place: str, content: bytes, mode: int = 0o644) -> None:
-        """One file."""
+        """Add one file."""
         entry = zipfile.ZipInfo(place, EPOCH)
         entry.external_attr = (0o100000 | mode) << 16
         entry.compress_type = zipfile.ZIP_DEFLATED
@@ -144,7 +144,7 @@ class _Wheel:
         self._record.append(f"{place},sha256={digest},{len(content)}")
 
     def finish(self) -> str:
-        """Metadata and licence, and the list of all; the archive's name."""
+        """Add metadata, licence and the list of contents; returns the archive's name."""
         for name, content in _information(self._tag).items():
             self.add(f"{self._info}/{name}", content)
         record = "\n".join([*self._record, f"{self._info}/RECORD,,", ""])
@@ -172,7 +172,7 @@ def _write_information(directory: str, tag: str) -> str:
 # What pip calls.
 
 def get_requires_for_build_wheel(config_settings=None) -> list[str]:
-    """Nothing beside Python."""
+    """Nothing besides Python."""
     return []
 
 
@@ -202,7 +202,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None) 
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None) -> str:
-    """The library goes beside the sources; the wheel only says where they are."""
+    """The library is put next to the sources; the wheel only contains their location."""
     with tempfile.TemporaryDirectory(prefix="syncopate-") as folder:
         for place, path in _build_library(folder).items():
             os.makedirs(os.path.dirname(os.path.join(HERE, place)), exist_ok=True)
@@ -213,7 +213,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 
 def _sdist_files() -> dict[str, str]:
-    """{place in the sdist: path}, with the C sources that the library is built from."""
+    """{place in the sdist: path}, including the C sources of the library."""
     found = {name: os.path.join(HERE, name) for name in OWN}
     found["LICENSE"] = os.path.join(SOURCE, "LICENSE")
     package = os.path.join(HERE, "syncopate")
@@ -229,7 +229,7 @@ def _sdist_files() -> dict[str, str]:
 
 
 def build_sdist(sdist_directory, config_settings=None) -> str:
-    """All that a wheel can be built from, anywhere."""
+    """Everything that is needed to build a wheel elsewhere."""
     top = f"syncopate-{_version()}"
     with tarfile.open(os.path.join(sdist_directory, f"{top}.tar.gz"), "w:gz",
                       format=tarfile.PAX_FORMAT) as archive:

@@ -1,7 +1,7 @@
-/* A transport for a host that cannot be asked whether a message has come, only made to wait for it.
- * Threads of the host wait, one for each peer, and offer what has come; the library takes it when
- * it wants it, and sleeps until then. All that is said between them is said here, so that the host,
- * which has an interpreter with a lock that training competes for, is entered only to send.
+/* A transport for a host that cannot test whether a message has arrived, but only wait for it.
+ * Threads of the host wait, one for each peer, and offer what has arrived; the library takes it
+ * when it needs it, and sleeps until then. They communicate only through this file, so that the
+ * host, whose interpreter has a lock that training competes for, is entered only to send.
  *
  * The library sends a frame and then the body that it announces. They are handed over as one. */
 #include <pthread.h>
@@ -33,17 +33,17 @@ struct link {
     bool has_parted;
     bool has_frame; /* of the message whose body the library sends next */
     uint64_t frame[2];
-    void *wanted;             /* where the library wants the next part, or NULL */
+    void *wanted;             /* where the library expects the next part, or NULL */
     struct part parts[PARTS]; /* of the message that is offered */
-    size_t offered;           /* how many of them are left, the last ones */
+    size_t offered;           /* how many of them, the last ones, are left */
     pthread_cond_t taken;
 };
 
 struct syn_bridge {
-    pthread_mutex_t mutex;  /* guards everything but frames */
+    pthread_mutex_t mutex;  /* guards everything except frames */
     pthread_cond_t changed; /* for the library */
     uint64_t changes;
-    uint64_t seen; /* changes up to here need no waking */
+    uint64_t seen; /* changes up to here need no wake-up */
     syn_bridge_post *post;
     size_t members;
     struct link links[]; /* [members] */
@@ -78,14 +78,14 @@ void syn_bridge_free(struct syn_bridge *bridge)
     free(bridge);
 }
 
-/* With the mutex held, as all that follow up to the interface. */
+/* Called with the mutex held, like serve(). */
 static void wake(struct syn_bridge *bridge)
 {
     bridge->changes++;
     pthread_cond_signal(&bridge->changed);
 }
 
-/* Bring together what is wanted and what is offered. */
+/* Copy an offered part to where the library expects it, if there are both. */
 static void serve(struct syn_bridge *bridge, struct link *link)
 {
     if (!link->wanted || link->offered == 0)
@@ -128,7 +128,7 @@ static int start_receive(void *context, size_t peer, void *bytes, size_t count, 
 {
     struct syn_bridge *bridge = context;
     struct link *link = &bridge->links[peer];
-    (void)count; /* the sender's, which the frame has told */
+    (void)count; /* known from the sender's frame */
     pthread_mutex_lock(&bridge->mutex);
     link->received = false;
     link->wanted = bytes;
@@ -139,7 +139,7 @@ static int start_receive(void *context, size_t peer, void *bytes, size_t count, 
     return code;
 }
 
-/* The link that a handle is of. */
+/* The link that a handle belongs to. */
 static struct link *link_of(struct syn_bridge *bridge, const void *handle)
 {
     size_t offset = (size_t)((const char *)handle - (const char *)bridge->links);

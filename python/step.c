@@ -1,5 +1,5 @@
-/* A step of the hook's without Python in between: the interpreter's lock is let go once, and what
- * comes back is put where it belongs by the library's own loops. */
+/* A step of the hook without Python in between: the interpreter's lock is released once, and the
+ * result is put in place by loops in C. */
 #include <syncopate/syncopate.h>
 
 #pragma GCC visibility push(default)
@@ -24,7 +24,7 @@ static void spread_dense(const float *sum, float scale, const struct syn_bridge_
         place->into[i] = scale * sum[place->first + i];
 }
 
-/* The number of the first entry, from number `from` on, that lies behind the place. */
+/* The number of the first entry, from number `from` on, that is beyond the place. */
 static size_t end_in(const struct syn_merged *merged, size_t from,
                      const struct syn_bridge_place *place)
 {

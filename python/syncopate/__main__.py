@@ -1,6 +1,6 @@
-"""python -m syncopate report RUN... -o report.html: the command, for what a run's files tell.
+"""python -m syncopate report RUN... -o report.html: the command, for reports on a run's files.
 
-The package has the command without its training engine. One that is installed on the machine has more.
+The package has the command without its training engine. A command installed on the machine may have more.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "syncopate
 
 
 def find_command() -> str | None:
-    """The package's own command, else the machine's."""
+    """The package's own command, or else the machine's."""
     return OWN if os.access(OWN, os.X_OK) else shutil.which("syncopate")
 
 

@@ -1,7 +1,7 @@
 """The library's objects, owned by Python: layout, group, reducer, worker, archive.
 
-Arrays are handed over by address: whoever calls sees to it that they are float32, contiguous, of the
-layout's size, and alive until the call's contract lets go of them (include/syncopate has it). What
+Arrays are passed by address: the caller must make sure that they are float32, contiguous, of the
+layout's size, and alive for as long as the call's contract requires (see include/syncopate). What
 frameworks need on top is in syncopate.torch.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ STOPPED = 11  # SYN_STOPPED
 
 
 SUMMED = ("bytes_out", "bytes_in", "selected", "taken_back", "select_ms", "encode_ms", "exchange_ms",
-          "wait_ms", "forgotten", "forgotten_mass")  # of a cost: what adds up over steps
+          "wait_ms", "forgotten", "forgotten_mass")  # the fields of a cost that add up over steps
 
 
 def cost_as_dict(cost: Cost) -> dict[str, float]:
@@ -30,7 +30,7 @@ def cost_as_dict(cost: Cost) -> dict[str, float]:
 
 
 class _Owned:
-    """A handle of the library's that is closed once: by close(), or when nobody needs it any more."""
+    """A handle of the library that is closed once: by close(), or when it is garbage-collected."""
 
     def __init__(self, handle: c_void_p, release: Callable[[c_void_p], None]):
         self._handle = handle
@@ -38,7 +38,7 @@ class _Owned:
 
     @property
     def handle(self) -> c_void_p:
-        """What the library knows it by. ClosedError after close(): it would read memory that is gone."""
+        """The library's handle. ClosedError after close(), because the library would read freed memory."""
         if self.is_closed:
             raise ClosedError(f"this {type(self).__name__.lower()} is closed")
         return self._handle
@@ -49,7 +49,7 @@ class _Owned:
         return not self._finalizer.alive
 
     def close(self) -> None:
-        """Give it back. Harmless when done twice."""
+        """Release it. Harmless when called twice."""
         self._finalizer()
 
 
@@ -76,12 +76,12 @@ class Layout(_Owned):
         C.syn_layout_rate(self.handle, number, TensorRates(lr, weight_decay))
 
     def tensor_of(self, entry: int) -> int:
-        """The number of the tensor that an entry of the flat array is in."""
+        """The number of the tensor that contains an entry of the flat array."""
         return bisect.bisect_right(self.offsets, entry) - 1
 
 
 def tell_of_failure(group: c_void_p) -> None:
-    """If an exception ends this process, let the others know, so that they need not wait for it."""
+    """If an exception ends this process, tell the others, so that they do not wait for it."""
     error = getattr(sys, "last_value", None)
     if error is not None:
         C.syn_group_leave(group, STOPPED, f"{type(error).__name__}: {error}".encode())
@@ -110,7 +110,7 @@ class Group(_Owned):
         return cls(handle)
 
     def appoint(self, servers: int) -> None:
-        """Make the last members parameter servers. All say the same, before they open anything."""
+        """Make the last members parameter servers. All members call it with the same number, before they open anything."""
         C.syn_group_appoint(self.handle, servers)
         self.workers = C.syn_group_workers(self.handle)
 
@@ -121,18 +121,18 @@ class Group(_Owned):
 
     @classmethod
     def of_threads(cls, workers: int, options: GroupOptions | None = None) -> "list[Group]":
-        """A group of threads of this process; each takes one of the memberships."""
+        """A group of threads of this process; each thread uses one element."""
         handles = (c_void_p * workers)()
         C.syn_group_open_threads(workers, options.address if options else None, handles)
         return [cls(c_void_p(handle)) for handle in handles]
 
     def explain(self, error: Exception) -> Exception:
-        """The error, with what only the transport knows about it."""
+        """The error, with details that only the transport knows."""
         return error
 
 
 class Reducer(_Owned):
-    """A gradient goes in, the sum over all workers comes out, and what was not sent is kept."""
+    """Takes a gradient, returns the sum over all workers, and keeps what was not sent."""
 
     def __init__(self, group: Group, layout: Layout, options: ReducerOptions):
         handle = c_void_p()
@@ -148,7 +148,7 @@ class Reducer(_Owned):
         C.syn_reducer_start(self.handle, gradient, byref(Step(density, scale)), byref(self._ticket))
 
     def ready(self, tensor: int) -> None:
-        """That tensor of the step that was started last is final."""
+        """Announce that this tensor of the step that was started last is final."""
         C.syn_reducer_ready(self.handle, tensor)
 
     def begin(self, gradient: int, density: float, scale: float = 1.0) -> None:
@@ -168,14 +168,14 @@ class Reducer(_Owned):
 
     def step(self, pieces: ctypes.Array, density: float, scale: float, factor: float,
              places: ctypes.Array) -> Merged:
-        """All of a step at once: the gradient is in these Pieces, and goes to Places as finish() says.
+        """A whole step in one call: the gradient is in these Pieces, and its sum goes to Places as in finish().
         Blocks."""
         C.syn_bridge_step(self.handle, pieces, len(pieces), byref(Step(density, scale)), factor,
                           places, len(places), byref(self.merged))
         return self.merged
 
     def clear(self, places: ctypes.Array) -> None:
-        """Make the Places zero again that the last sum was written to, before the next step begins."""
+        """Set the Places to zero again that the last sum was written to, before the next step begins."""
         C.syn_bridge_clear(byref(self.merged), places, len(places))
 
     def drop(self) -> None:
@@ -193,11 +193,11 @@ class Reducer(_Owned):
         return state
 
     def load(self, state: bytes) -> None:
-        """Take on a state of this worker's own."""
+        """Load this worker's own state."""
         C.syn_reducer_load(self.handle, state, len(state))
 
     def load_regrouped(self, states: Sequence[bytes]) -> None:
-        """Take on the states of all workers of a run with another number of them."""
+        """Load the states of all workers of a run with another number of workers."""
         count = len(states)
         C.syn_reducer_load_regrouped(self.handle, (c_char_p * count)(*states),
                                      (c_size_t * count)(*map(len, states)), count)
@@ -222,7 +222,7 @@ class Archive(_Owned):
 
 
 class Worker(_Owned):
-    """It hands over the gradient it computed at its weights, and gets the weights for the next."""
+    """Hands over the gradient computed at its weights, and gets the weights for the next one."""
 
     def __init__(self, group: Group, layout: Layout, options: WorkerOptions, weights: int):
         handle = c_void_p()
@@ -236,7 +236,7 @@ class Worker(_Owned):
         C.syn_worker_step(self.handle, gradient, byref(Rates(lr, density)), weights)
 
     def tune(self, options: WorkerOptions, layout: Layout) -> None:
-        """Make further steps with these settings of the optimizer, at the layout's rates of now."""
+        """Make further steps with these settings of the optimizer and the layout's current rates."""
         C.syn_worker_tune(self.handle, options.optimizer_address, layout.handle)
 
     def settle(self, weights: int) -> None:
@@ -244,7 +244,7 @@ class Worker(_Owned):
         C.syn_worker_settle(self.handle, weights)
 
     def gather(self, mine: int, count: int, everyone: int) -> None:
-        """Send all workers so many bytes, and receive theirs."""
+        """Send count bytes to all workers, and receive theirs."""
         C.syn_worker_gather(self.handle, mine, count, everyone)
 
     def last_cost(self) -> Cost:
@@ -256,7 +256,7 @@ class Worker(_Owned):
         return C.syn_worker_total_cost(self.handle)
 
     def steps(self) -> int:
-        """Steps made."""
+        """The number of steps made."""
         return C.syn_worker_steps(self.handle)
 
     def residual(self) -> int | None:
@@ -270,19 +270,19 @@ class Worker(_Owned):
         return archive.sections()
 
     def load(self, sections: dict[str, bytes]) -> None:
-        """Take on a state of this worker's own, before the first step."""
+        """Load this worker's own state, before the first step."""
         archive = Archive(sections.items())
         C.syn_worker_load(self.handle, archive.handle)
 
     def load_regrouped(self, states: Sequence[dict[str, bytes]]) -> None:
-        """Take on the states of all workers of a run with another number of them."""
+        """Load the states of all workers of a run with another number of workers."""
         archives = [Archive(sections.items()) for sections in states]
         handles = (c_void_p * len(archives))(*[archive.handle for archive in archives])
         C.syn_worker_load_regrouped(self.handle, handles, len(archives))
 
 
 def serve(group: Group, layout: Layout, options: WorkerOptions, weights: int) -> None:
-    """Be a parameter server until all workers have closed."""
+    """Run as a parameter server until all workers have closed."""
     C.syn_worker_serve(group.handle, layout.handle, options.address, weights)
 
 

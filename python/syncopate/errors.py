@@ -1,9 +1,9 @@
-"""Exceptions: one for each way a call of the C library can end badly that a program may want to catch."""
+"""Exceptions: one for each kind of failure of the C library that a program may want to catch."""
 from __future__ import annotations
 
 
 class Error(RuntimeError):
-    """A call failed; the text is the library's own, with the values. Base of all exceptions here."""
+    """A call failed; the text is the library's own, with the values. Base class of all exceptions here."""
 
 
 class OptionError(Error, ValueError):
@@ -11,7 +11,7 @@ class OptionError(Error, ValueError):
 
 
 class ClosedError(Error):
-    """What was closed is used once more."""
+    """An object was used after it was closed."""
 
 
 class NonFiniteError(Error):
@@ -19,11 +19,11 @@ class NonFiniteError(Error):
 
 
 class MismatchError(Error):
-    """Workers were opened with different models, options or weights; the text names who and what."""
+    """Workers were opened with different models, options or weights; the text names the worker and the difference."""
 
 
 class PeerError(Error):
-    """A worker failed, died or stayed silent; the text names it. The group is of no use any more."""
+    """A worker failed, died or stayed silent; the text names it. The group can no longer be used."""
 
 
 class StateError(Error, ValueError):

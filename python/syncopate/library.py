@@ -1,8 +1,8 @@
 """The C library, loaded once, with the types of its functions.
 
-ctypes rather than a compiled extension: nothing here depends on the version of Python or PyTorch, and
-every call that may block releases the interpreter's lock. Structs that the library fills by name
-(options) are only known by their size here, so that a new setting needs no change in Python.
+It uses ctypes rather than a compiled extension: nothing here depends on the version of Python or PyTorch, and
+every call that may block releases the interpreter's lock. Of structs that the library fills by name
+(options), only the size is known here, so that a new setting needs no change in Python.
 """
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ PLAIN_CALLS = {
 
 
 def check(status: int, _function: object = None, _arguments: object = None) -> int:
-    """Raise what a status stands for, with the cause that the library gives."""
+    """Raise the exception for a status, with the cause that the library gives."""
     if status != 0:
         cause = C.syn_error_text().decode(errors="replace")
         raise errors.BY_STATUS.get(status, errors.Error)(cause or f"status {status}")
@@ -188,15 +188,16 @@ def check(status: int, _function: object = None, _arguments: object = None) -> i
 
 
 def _path() -> str:
-    """The library beside this file, or the one that SYNCOPATE_LIBRARY names."""
+    """The library next to this file, or the one named by SYNCOPATE_LIBRARY."""
     return os.environ.get("SYNCOPATE_LIBRARY") or os.path.join(os.path.dirname(__file__), NAME)
 
 
 def _load() -> ctypes.CDLL:
-    # Where MPI is linked in: Open MPI loads parts of itself that look for its symbols among the global
-    # ones. As a plugin, which packages have, it is loaded in that way by the library.
+    # Needed if MPI is linked in: Open MPI loads parts of itself that look for its symbols among the global
+    # ones. If MPI is a plugin, as in packages, the library loads it in that way.
     mode = ctypes.RTLD_GLOBAL if {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"} & set(os.environ) else ctypes.RTLD_LOCAL
-    # PyTorch may have brought an MPI (Debian's Open MPI, whose functions have the names of MPICH's): ours comes first then.
+    # PyTorch may have loaded an MPI (Debian's loads Open MPI, whose functions have the same names as MPICH's): ours
+    # must take precedence.
     if hasattr(ctypes.CDLL(None), "MPI_Init"):
         mode |= getattr(os, "RTLD_DEEPBIND", 0)
     try:
@@ -211,7 +212,7 @@ def _load() -> ctypes.CDLL:
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, result
     if library.syn_bridge_sizes().merged != ctypes.sizeof(Merged):
-        raise ImportError(f"{_path()} is of another version than this package; build it again")
+        raise ImportError(f"{_path()} does not match the version of this package; build it again")
     return library
 
 

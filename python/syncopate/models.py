@@ -1,11 +1,11 @@
-"""The ready models in PyTorch: the same layers, arithmetic and, with `--names pytorch`, names of tensors, so that what
-`syncopate export` writes can be used there.
+"""The built-in models in PyTorch: the same layers, arithmetic and, with `--names pytorch`, names of tensors, so that
+PyTorch can use what `syncopate export` writes.
 
     from syncopate import models
     model = models.load("weights.safetensors")     # or .npz, with the model's name: load("weights.npz", "lenet")
     scores = model(images)
 
-Needs PyTorch and, for .npz, NumPy. The models follow the image's size and the number of classes, as the engine's do.
+Needs PyTorch and, for .npz, NumPy. The models adapt to the image size and the number of classes, as the engine's do.
 """
 import json
 import math
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 
 class ModelError(ValueError):
-    """A file that holds no weights, or those of another model."""
+    """A file does not contain weights, or contains those of another model."""
 
 
 class Mlp(nn.Module):
@@ -50,7 +50,7 @@ class LeNet(nn.Module):
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions; where the shape changes, a 1x1 convolution on the shortcut."""
+    """Two 3x3 convolutions, with a 1x1 convolution on the shortcut if the shape changes."""
     widening = 1
 
     def __init__(self, inputs, outputs, stride):
@@ -115,7 +115,7 @@ def projection(inputs, outputs, stride):
 
 
 def add_stages(model, block, inputs, stages):
-    """layer1, layer2, ...: (width, number of blocks) each; all but the first halve the image. Returns the channels."""
+    """Add layer1, layer2, ...: (width, number of blocks) each; all but the first halve the image. Returns the channels."""
     for stage, (width, count) in enumerate(stages, 1):
         layers = []
         for i in range(count):
@@ -141,7 +141,7 @@ class CifarResNet(nn.Module):
 
 
 class ResNet(nn.Module):
-    """ResNet-18 and ResNet-50, under torchvision's names."""
+    """ResNet-18 and ResNet-50, with torchvision's names."""
 
     def __init__(self, block, counts, image=(3, 224, 224), classes=1000):
         super().__init__()
@@ -176,7 +176,7 @@ class Vgg16(nn.Module):
 
 
 def alexnet_side(side):
-    """Pixels on a side after five convolutions and three poolings."""
+    """Pixels per side after five convolutions and three poolings."""
     side = (side + 4 - 11) // 4 + 1
     for _ in range(3):
         side = (side - 3) // 2 + 1
@@ -184,8 +184,8 @@ def alexnet_side(side):
 
 
 class AlexNet(nn.Module):
-    """In one column, under torchvision's names; unlike torchvision's, without a pooling to 6x6 before the inner
-    products, which changes nothing at 224x224."""
+    """In one column, with torchvision's names; unlike torchvision's, without pooling to 6x6 before the inner
+    products, which makes no difference at 224x224."""
 
     def __init__(self, image=(3, 224, 224), classes=1000, dropout=nn.Dropout):
         super().__init__()
@@ -204,12 +204,12 @@ class AlexNet(nn.Module):
 
 
 class Lstm(nn.Module):
-    """Embedding, two LSTM layers, inner product; the hidden state is carried from batch to batch (carry), until
-    it is set to [None, None] again. Scores are [batch * time][words]."""
+    """Embedding, two LSTM layers, inner product; the hidden state is carried over from batch to batch (carry) until
+    it is reset to [None, None]. Scores are [batch * time][words]."""
 
     def __init__(self, hidden, rate, image=None, classes=10000, dropout=nn.Dropout):
         super().__init__()
-        del image  # there is none
+        del image  # not used by text models
         self.classes = classes
         self.embedding = nn.Embedding(classes, hidden)
         self.lstm0 = nn.LSTM(hidden, hidden, batch_first=True)
@@ -243,18 +243,18 @@ MOST_HEADER_BYTES = 100_000_000
 
 
 def read_safetensors(path):
-    """Tensors by name, and what the file says of itself."""
+    """Tensors by name, and the file's metadata."""
     with open(path, "rb") as file:
         data = bytearray(file.read())
     length = struct.unpack_from("<Q", data)[0] if len(data) >= 8 else 0
     if not 2 <= length <= min(MOST_HEADER_BYTES, len(data) - 8):
-        raise ModelError(f"{path}: no safetensors file")
+        raise ModelError(f"{path}: not a safetensors file")
     header = json.loads(data[8:8 + length].decode())
     about = header.pop("__metadata__", {})
     tensors = {}
     for name, row in header.items():
         if row["dtype"] != "F32":
-            raise ModelError(f"{path}: {name} is of type {row['dtype']}; expected F32")
+            raise ModelError(f"{path}: {name} has type {row['dtype']}; expected F32")
         begin, _ = row["data_offsets"]
         tensors[name] = torch.frombuffer(data, dtype=torch.float32, count=math.prod(row["shape"]),
                                          offset=8 + length + begin).reshape(row["shape"]).clone()
@@ -268,9 +268,9 @@ def read_npz(path):
 
 
 def load(path, model=None, **how):
-    """The model that the weights are of, with them, ready to be used (eval()).
+    """The model that the weights belong to, with these weights, in evaluation mode (eval()).
 
-    model, image, classes: instead of what the file says of itself; an .npz says nothing.
+    model, image, classes: override the file's metadata; an .npz file has none.
     Weights of AlexNet and of residual networks need `syncopate export --names pytorch`."""
     tensors, about = (read_npz if str(path).endswith(".npz") else read_safetensors)(path)
     model = model or about.get("model")
@@ -284,5 +284,5 @@ def load(path, model=None, **how):
     try:
         made.load_state_dict(tensors)
     except RuntimeError as error:
-        raise ModelError(f"{path}: not the weights of {model}; or exported without --names pytorch: {error}") from None
+        raise ModelError(f"{path}: not weights of {model}, or exported without --names pytorch: {error}") from None
     return made.eval()

@@ -1,5 +1,5 @@
-"""Options by name. The library's tables of settings say which there are, what they may be and what
-goes together; nothing of that is repeated here."""
+"""Options by name. The library's tables of settings define which options exist, which values they may have and
+what can be combined; nothing of that is repeated here."""
 from __future__ import annotations
 
 import ctypes
@@ -20,7 +20,7 @@ def recipes() -> dict[str, str]:
 
 
 def _encoded(algo: Any) -> bytes:
-    """The name of a method, as the library takes it."""
+    """The name of a method, in the form that the library expects."""
     if not isinstance(algo, str):
         raise OptionError(f"algo: {algo!r} is not valid; expected one of {', '.join(recipes())}")
     return algo.encode()
@@ -43,19 +43,19 @@ class Options:
                                                 for name, offset in parts.items()]
 
     def names(self) -> list[str]:
-        """Every option there is."""
+        """The names of all options."""
         return sorted(tables.rows[i].name.decode() for tables, _ in self._parts
                       for i in range(tables.count))
 
     def set(self, name: str, value: Any) -> None:
-        """Set one option; OptionError says what was expected, or which options there are."""
+        """Set one option; the OptionError names what was expected, or which options exist."""
         for tables, address in self._parts:
             if C.syn_settings_has(tables, name.encode()):
                 C.syn_settings_set(tables, address, name.encode(), _typed(value))
                 return
         near = difflib.get_close_matches(name, self.names(), 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise OptionError(f'no option "{name}"{hint} There are: {", ".join(self.names())}')
+        hint = f"; did you mean {near[0]}?" if near else "."
+        raise OptionError(f'no option "{name}"{hint} Options are: {", ".join(self.names())}')
 
     def set_all(self, values: Mapping[str, Any]) -> None:
         """Set options in the order given."""
@@ -74,7 +74,7 @@ class Options:
 
 
 class ReducerOptions(Options):
-    """What a reducer is opened with: gradients only."""
+    """Options for opening a reducer: gradients only."""
 
     def __init__(self, algo: str = "ssgd"):
         super().__init__(C.syn_bridge_sizes().reducer_options, {"syn_reducer_settings": 0})
@@ -82,12 +82,12 @@ class ReducerOptions(Options):
         C.syn_recipe_apply(_encoded(algo), self.address)
 
     def check(self) -> None:
-        """OptionError with the reason if these do not go together."""
+        """OptionError with the reason if these cannot be combined."""
         C.syn_reducer_check(self.address)
 
 
 class WorkerOptions(Options):
-    """What a worker is opened with: schedule, optimizers and reducer."""
+    """Options for opening a worker: schedule, optimizers and reducer."""
 
     def __init__(self, algo: str = "ssgd"):
         sizes = C.syn_bridge_sizes()
@@ -99,12 +99,12 @@ class WorkerOptions(Options):
         C.syn_recipe_apply_worker(_encoded(algo), self.address)
 
     def check(self, servers: int = 0) -> None:
-        """OptionError with the reason if these do not go together, in a group with so many servers."""
+        """OptionError with the reason if these cannot be combined in a group with this number of servers."""
         C.syn_worker_check_servers(self.address, servers)
 
 
 class GroupOptions(Options):
-    """What a group is opened with."""
+    """Options for opening a group."""
 
     def __init__(self) -> None:
         super().__init__(C.syn_bridge_sizes().group_options, {"syn_group_settings": 0})

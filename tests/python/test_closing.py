@@ -28,7 +28,7 @@ def test_what_was_attached_raises_after_close_and_close_is_harmless():
         with pytest.raises(syncopate.ClosedError, match="closed"):
             call()
     for _ in range(2):  # DDP itself stays whole
-        with pytest.raises(RuntimeError, match="closed and takes no further step"):
+        with pytest.raises(RuntimeError, match="closed and takes no further steps"):
             ddp(torch.ones(1, 3)).sum().backward()
     attached.detach()
     attached.detach()

@@ -61,5 +61,5 @@ def test_a_bucket_takes_one_copy_each_way_and_arrives(far, algo, density):
 def test_a_device_that_is_no_gpu_is_refused():
     syncopate.torch.init()
     model = nn.Linear(3, 2, device="meta")
-    with pytest.raises(syncopate.OptionError, match='"weight" is on meta; supported here are models on cpu or cuda'):
+    with pytest.raises(syncopate.OptionError, match='"weight" is on meta; expected a model on cpu or cuda'):
         syncopate.torch.Outer(model, torch.optim.SGD(model.parameters(), 0.1))

@@ -105,7 +105,7 @@ def test_a_method_that_is_no_name_is_refused(ddp):
 def test_parameters_instead_of_the_model_are_refused():
     refuses(r"Optimizer\(model, \.\.\.\) instead of", syncopate.torch.Optimizer,
             nn.Linear(3, 2).parameters(), lr=0.1)
-    refuses("wants the model itself, not a list", syncopate.torch.Optimizer,
+    refuses("expects the model itself, not a list", syncopate.torch.Optimizer,
             list(nn.Linear(3, 2).parameters()), lr=0.1)
 
 
@@ -298,7 +298,7 @@ def test_files_that_are_damaged_or_foreign_are_refused_by_name(ddp, tmp_path):
     assert syncopate.torch.load(str(tmp_path), attached)["note"] == (1.5, None, "x")
     pickled = io.BytesIO()
     torch.save({"state": attached.state_dict()}, pickled)
-    damaged = "is damaged: its checksum does not fit"
+    damaged = "is damaged: its checksum does not match"
     for content, words in ((whole[:-1], damaged), (whole[:10], "not a file"), (b"", "not a file"),
                            (whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], damaged),
                            (whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:], damaged),  # in a weight

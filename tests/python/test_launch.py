@@ -78,7 +78,7 @@ def test_ranks_of_hydra_on_one_host_meet(tmp_path):
 
 @pytest.mark.parametrize("variables, words", [
     ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "3", "SLURM_STEP_TASKS_PER_NODE": "1(x3)"}, "MASTER_ADDR.*torchrun"),
-    ({"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}, "no meeting point; set MASTER_ADDR=127.0.0.1"),
+    ({"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}, "without a rendezvous point; set MASTER_ADDR=127.0.0.1"),
 ])
 def test_workers_without_a_meeting_point_are_refused(monkeypatch, variables, words):
     monkeypatch.setattr("torch.distributed.is_initialized", lambda: False)

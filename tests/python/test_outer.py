@@ -217,7 +217,7 @@ def telling(rank, workers):
     train(model, sgd, [1], rank, workers)
     assert outer.stats()["exchanges"] == 1 and outer.stats()["skipped"] == rank
     model[0].bias.requires_grad_(rank == 0)  # frozen, on one worker
-    expect('"0.bias" was frozen' if rank else "worker 1 cannot go on", train, model, sgd, range(2), rank, workers)
+    expect('"0.bias" was frozen' if rank else "worker 1 cannot continue", train, model, sgd, range(2), rank, workers)
     outer.close()
 
 
@@ -364,7 +364,7 @@ def test_a_scaler_that_nobody_told_of_is_found():
 
 def test_an_optimizer_of_other_parameters_is_refused():
     model, _, _ = alone()
-    expect("not the model's", syncopate.torch.Outer, model, torch.optim.SGD(model_of().parameters(), 0.1))
+    expect("not in the model", syncopate.torch.Outer, model, torch.optim.SGD(model_of().parameters(), 0.1))
 
 
 def test_close_leaves_the_optimizer_as_it_was():

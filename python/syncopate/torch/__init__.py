@@ -5,11 +5,11 @@ Gradients only, with DistributedDataParallel and an optimizer of your own:
     ddp = torch.nn.parallel.DistributedDataParallel(model)
     syncopate.torch.attach(ddp, algo="gtopk", density=0.001, density_warmup=1000)
 
-Weights too, for methods that delay them:
+Also weights, for methods that delay them:
 
     optimizer = syncopate.torch.Optimizer(model, algo="ssd-sgd", delay=4, lr=0.05)
 
-Local steps of any optimizer, such as AdamW, and an exchange now and then:
+Local steps of any optimizer, such as AdamW, with an occasional exchange:
 
     outer = syncopate.torch.Outer(model, optimizer, every=30)
 """

@@ -1,5 +1,5 @@
-"""Whether all workers are at the same place when they are about to exchange what they have learned. Each tells a
-few numbers, so that all find the same fault in the same call, and nobody waits for one that has stopped."""
+"""Check that all workers are at the same place when they are about to exchange what they have learned. They exchange
+a few numbers, so that all find the same fault in the same call, and none waits for one that has stopped."""
 from __future__ import annotations
 
 import struct
@@ -11,7 +11,7 @@ Gather = Callable[[list[int]], list[list[int]]]
 
 
 def bits(value: float) -> int:
-    """A number as a whole one, for gather(): two are equal if the numbers are."""
+    """The bits of a float as an integer, for gather(); equal if the floats are."""
     return struct.unpack("<q", struct.pack("<d", value))[0]
 
 
@@ -20,9 +20,9 @@ def _value(number: int) -> float:
 
 
 def check_alike(everyone: Sequence[Sequence[int]], what: Sequence[str], advice: str) -> None:
-    """OptionError if the workers' numbers differ: the first one that does, of which worker, and why.
+    """OptionError if the workers' numbers differ: names the first that does, its worker, and the advice.
 
-    what  the numbers' names; one that ends in "()" was made by bits()
+    what  the numbers' names; a name that ends in "()" is that of a result of bits()
     """
     for place, name in enumerate(what):
         for rank, numbers in enumerate(everyone):
@@ -36,10 +36,10 @@ def check_alike(everyone: Sequence[Sequence[int]], what: Sequence[str], advice: 
 
 
 def check_untroubled(everyone: Sequence[Sequence[int]], own: Exception | None) -> None:
-    """Raise this worker's own trouble; or, if only others have one, an OptionError that names them. The first
-    number of each worker says whether it has."""
+    """Raise this worker's own error; or, if only others have one, an OptionError that names one of them. The first
+    number of each worker tells whether it has one."""
     if own is not None:
         raise own
     for rank, numbers in enumerate(everyone):
         if numbers[0]:
-            raise OptionError(f"worker {rank} cannot go on with this model; its own message says why")
+            raise OptionError(f"worker {rank} cannot continue with this model; see its own error message")

@@ -1,15 +1,15 @@
-"""The weights that all workers have in common, and what this worker has learned since it last had them."""
+"""The weights that all workers have in common, and what this worker has learned since it last received them."""
 from __future__ import annotations
 
 import torch
 
 
 class Common:
-    """The arithmetic of outer updates: SGD with Nesterov momentum, as PyTorch's, on one flat array.
+    """The arithmetic of outer updates: SGD with Nesterov momentum, as in PyTorch, on one flat array.
 
-    weights  the common ones, the same on every worker to the bit
-    now      this worker's own, to be filled before learn() and land()
-    learned  what goes to the others: how far the steps since the last time have gone, downhill positive
+    weights  the common weights, the same on every worker to the bit
+    now      this worker's own weights, to be filled before learn() and land()
+    learned  what is sent to the others: how far the weights have moved since the last time, descent positive
     """
 
     def __init__(self, weights: torch.Tensor, lr: float, momentum: float, delayed: bool):
@@ -20,14 +20,14 @@ class Common:
         self._start = weights.clone() if delayed else weights  # where this worker's steps began
 
     def learn(self) -> None:
-        """Steps from here on are the next round's. Without a delay, land() follows, and begins it."""
+        """Steps from here on belong to the next round. Without a delay, land() follows, and begins it."""
         torch.sub(self._start, self.now, out=self.learned)
         if self._start is not self.weights:
             self._start.copy_(self.now)
 
     def land(self) -> None:
-        """All workers' mean has come. This worker goes on from the common weights; with a delay, by as far as it
-        has gone since it sent its part."""
+        """The mean of all workers has arrived. This worker continues from the common weights; with a delay, it adds
+        how far it has moved since it sent its part."""
         step = self.mean
         if self.velocity is not None:
             self.velocity.mul_(self._momentum).add_(self.mean)
@@ -42,7 +42,7 @@ class Common:
         self._start.copy_(self.weights)
 
     def begin_at(self, weights: torch.Tensor, velocity: torch.Tensor | None) -> None:
-        """These are the common weights now, and nothing is under way."""
+        """Set the common weights, with nothing under way."""
         self.weights.copy_(weights)
         self._start.copy_(weights)
         if self.velocity is not None and velocity is not None:

@@ -35,10 +35,10 @@ def _steps(warmup: Any) -> int:
 
 
 class Density:
-    """A quarter at first, then a quarter of that, and so on, in four equal parts of the warm-up; then
-    what was asked for. The same as the command's --density-warmup, in steps.
+    """A quarter at first, then a quarter of that, and so on, in four equal parts of the warm-up; then the
+    requested density. The same as the command's --density-warmup, in steps.
 
-    given  the density that the caller asked for, or None: the method's own. It is set in options
+    given  the density that the caller asked for, or None for the method's default. It is set in options
     """
 
     def __init__(self, options: Options, given: Any, warmup: Any):

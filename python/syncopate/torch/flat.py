@@ -1,7 +1,7 @@
-"""What lies on a device, in host memory and back: buckets of gradients, and a model's weights as one array.
+"""Copies between a device and host memory: buckets of gradients, and a model's weights as one array.
 
-Each travels in one copy each way, from or to pinned memory; weights are joined on the device before. Written for CUDA
-and tested with a device that is none (tests/python/test_flat.py): no GPU has run it.
+Each is one copy in each direction, from or to pinned memory; weights are concatenated on the device first. Written for CUDA
+and tested with a fake device (tests/python/test_flat.py): it has not run on a GPU.
 """
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import torch
 
 
 def is_in_host_memory(tensor: torch.Tensor) -> bool:
-    """Whether the library can reach it."""
+    """Whether the library can access it."""
     return tensor.device.type == "cpu"
 
 
 def pinned(count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Memory that a device copies from and to by itself."""
+    """Memory that a device can copy from and to by DMA."""
     return torch.empty(count, dtype=dtype, pin_memory=torch.cuda.is_available())
 
 
@@ -25,7 +25,7 @@ def future_for(tensor: torch.Tensor) -> torch.futures.Future:
 
 
 class Stages:
-    """Copies in host memory of buffers that are on a device; each has its own, kept from step to step."""
+    """Copies in host memory of buffers on a device; each buffer has its own, kept from step to step."""
 
     def __init__(self) -> None:
         self._stages: dict[int, torch.Tensor] = {}
@@ -41,7 +41,7 @@ class Stages:
 
 
 def _local(parameter: torch.Tensor) -> torch.Tensor:
-    """The weights themselves, for what is kept as the local part of a DTensor."""
+    """The weights themselves; of a DTensor, its local part."""
     whole = parameter.detach()
     return whole.to_local() if hasattr(whole, "to_local") else whole
 

@@ -1,8 +1,8 @@
-"""param_groups as the library takes them: one learning rate, settings of the optimizer that are the same for all
+"""param_groups in the library's form: one learning rate, settings of the optimizer that are the same for all
 tensors, and for every tensor its multiples of learning rate and weight decay.
 
-Schedulers may change any field between two steps. What changed is handed over before the next one, where the method
-allows it (syn_worker_tune); where it does not, the step is refused with the reason.
+Schedulers may change any field between two steps. Changes are passed on before the next step if the method
+allows it (syn_worker_tune); otherwise the step is refused with the reason.
 """
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..core import Layout, Worker
 from ..errors import OptionError
 from ..options import WorkerOptions
 
-LEAST_LR = 1e-12  # schedules may end at zero; the library wants a rate above that
+LEAST_LR = 1e-12  # schedules may end at zero; the library needs a rate above zero
 
 
 class Tuning(NamedTuple):
-    """What a step is made with, beside its learning rate."""
+    """The settings of a step besides its learning rate."""
 
     settings: dict[str, Any]                # by the library's names
     rates: list[tuple[float, float]]        # of each tensor: multiples of learning rate and weight decay
 
 
 def fields_of(options: dict[str, Any]) -> dict[str, Any]:
-    """What a group of parameters has beside its learning rate, by PyTorch's names."""
+    """The fields of a parameter group besides its learning rate, by PyTorch's names."""
     if options["optimizer"] == "adamw":
         return {"betas": (options["beta1"], options["beta2"]), "eps": options["eps"],
                 "weight_decay": options["weight_decay"]}
@@ -34,7 +34,7 @@ def fields_of(options: dict[str, Any]) -> dict[str, Any]:
 
 def of_model(names: dict[str, torch.nn.Parameter], groups: Sequence[dict[str, Any]] | None,
              fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """The groups to make an optimizer with; OptionError unless each trained parameter is in one of them, and
+    """The groups to create an optimizer with; OptionError unless each trained parameter is in exactly one of them, and
     all fields are known."""
     if groups is None:
         return [{"params": list(names.values())}]
@@ -42,13 +42,13 @@ def of_model(names: dict[str, torch.nn.Parameter], groups: Sequence[dict[str, An
     for group in made:
         unknown = set(group) - {"params", "lr", *fields}
         if unknown:
-            raise OptionError(f'groups: no field "{min(unknown)}"; there are params, lr, {", ".join(fields)}')
+            raise OptionError(f'groups: no field "{min(unknown)}"; expected params, lr, {", ".join(fields)}')
     found = [id(each) for group in made for each in group["params"]]
     for name, parameter in names.items():
         if found.count(id(parameter)) != 1:
             raise OptionError(f'groups: parameter "{name}" is in {found.count(id(parameter))} of them; expected 1')
     known = set(map(id, names.values()))
-    for group in made:  # those that need no gradient are nobody's
+    for group in made:  # parameters that need no gradient are left out
         group["params"] = [each for each in group["params"] if id(each) in known]
     return [group for group in made if group["params"]]
 
@@ -70,12 +70,12 @@ def _common(groups: list[dict[str, Any]], name: str) -> Any:
 
 
 def rate_of(groups: list[dict[str, Any]]) -> float:
-    """The learning rate that all others are multiples of: the largest."""
+    """The largest learning rate, of which all others are multiples."""
     return max(LEAST_LR, *(float(group["lr"]) for group in groups))
 
 
 def tuning_of(groups: list[dict[str, Any]], parameters: list[torch.nn.Parameter]) -> Tuning:
-    """What these groups come to."""
+    """The settings and rates of these groups."""
     settings: dict[str, Any] = {}
     for name in groups[0]:
         if name == "betas":
@@ -93,7 +93,7 @@ def tuning_of(groups: list[dict[str, Any]], parameters: list[torch.nn.Parameter]
 
 
 class Tuner:
-    """Keeps the library at what the groups say."""
+    """Keeps the library's settings in line with the groups."""
 
     def __init__(self, groups: list[dict[str, Any]], parameters: list[torch.nn.Parameter], layout: Layout,
                  options: WorkerOptions):
@@ -107,12 +107,12 @@ class Tuner:
             self._layout.rate(number, *rate)
 
     def check(self, worker: Worker) -> None:
-        """OptionError if tensors have rates of their own and the method cannot use them everywhere."""
+        """OptionError if tensors have different rates and the method cannot use them everywhere."""
         if len(set(self._now.rates)) > 1:
             worker.tune(self._options, self._layout)
 
     def follow(self, groups: list[dict[str, Any]], worker: Worker) -> float:
-        """Hand over what has changed since the last step; the learning rate of the next."""
+        """Pass on what has changed since the last step; returns the learning rate of the next."""
         wanted = tuning_of(groups, self._parameters)
         if wanted != self._now:
             self._change(wanted, worker)
@@ -134,4 +134,4 @@ def _difference(before: Tuning, wanted: Tuning) -> str:
     for name, value in wanted.settings.items():
         if value != before.settings[name]:
             return f"{name} was changed from {before.settings[name]} to {value}"
-    return "learning rate or weight decay of a group was changed apart from the others'"
+    return "the learning rate or weight decay of one group was changed relative to the others"

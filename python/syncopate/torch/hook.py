@@ -1,12 +1,12 @@
 """Gradients only: a communication hook for DistributedDataParallel.
 
 DDP hands over its buckets one by one. Together they are one gradient, so that selection looks at the
-whole model and residuals belong to parameters, however DDP cuts its buckets. With the last one the
-library merges it, in one call, and writes the mean to where DDP reads it.
+whole model and residuals belong to parameters, whatever DDP's buckets are. With the last bucket the
+library merges the gradient, in one call, and writes the mean to where DDP reads it.
 
-The gradient is read where it lies, in the buckets, if they are float32 and the method keeps a residual.
-Copied, once, is what has 16 bits, what travels during the backward pass, and what a method sends whole
-if it lies in several buckets.
+The gradient is read directly from the buckets if they are float32 and the method keeps a residual.
+It is copied once if it has 16 bits, if it travels during the backward pass, or if a method sends it whole
+and it is in several buckets.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NONFINITE = ("raise", "nan")
 
 
 def _raise_at_the_end(bucket: dist.GradBucket, error: Exception) -> torch.futures.Future:
-    """Let backward() raise once DDP has put its things away, so that the next one finds them in order."""
+    """Let backward() raise after DDP has finished with its buckets, so that the next one finds a consistent state."""
     future: torch.futures.Future = torch.futures.Future()
     future.set_result(bucket.buffer())
     return future.then(_complaint(error)) if bucket.is_last() else future
@@ -46,12 +46,12 @@ def _complaint(error: Exception) -> Any:
 
 
 class Attached:
-    """What attach() returns: statistics, state, and the end.
+    """What attach() returns: statistics, state, and close().
 
-    loss_scale  what the loss is multiplied by, to be set before backward() where no scaler was given to
+    loss_scale  the factor of the loss, to be set before backward() if no scaler was passed to
                 attach(). Residuals are kept without it, so that they stay right when it changes.
 
-    After close() everything here raises ClosedError, but close() and detach().
+    After close() everything here raises ClosedError, except close() and detach().
     """
 
     def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
@@ -62,7 +62,7 @@ class Attached:
                                    may_be_away=True)
         values = options.as_dict()
         self._overlaps = values["bucket_bytes"] > 0
-        if not self._overlaps:  # as a backward pass delivers them: a bucket is then one piece
+        if not self._overlaps:  # in the order of a backward pass: a bucket is then one piece
             names = dict(reversed(list(names.items())))
         options.check()
         ways.check_whole(ddp)
@@ -76,9 +76,9 @@ class Attached:
         self.totals = dict.fromkeys(SUMMED, 0.0)
         self.hook_ms = 0.0
         self._scaler = scaler
-        self._loss_scale: float | None = None  # nobody has said
+        self._loss_scale: float | None = None  # not set
         self._number = {id(parameter): i for i, parameter in enumerate(names.values())}
-        self._parameters = list(names.values())  # so that ids stay theirs
+        self._parameters = list(names.values())  # kept alive, so that their ids stay valid
         self._nonfinite = nonfinite
         self._is_dense = values["select"] == "all"
         self._has_residual = self.reducer.residual() is not None
@@ -96,13 +96,13 @@ class Attached:
         owners.claim(names, self)
 
     def lead(self, way: ways.Way) -> None:
-        """From now on the buckets come here."""
+        """From now on the buckets come to this object."""
         self._way = way
         way.attached = self
 
     @property
     def loss_scale(self) -> float:
-        """What the loss is multiplied by."""
+        """The factor by which the loss is multiplied."""
         if self._scaler is not None:
             return float(self._scaler.get_scale())
         return 1.0 if self._loss_scale is None else self._loss_scale
@@ -110,7 +110,7 @@ class Attached:
     @loss_scale.setter
     def loss_scale(self, scale: float) -> None:
         if self._scaler is not None:
-            raise OptionError("the scale is that of the scaler that attach() was given")
+            raise OptionError("loss_scale cannot be set, because a scaler was passed to attach()")
         self._loss_scale = float(scale)
 
     # The way of a step.
@@ -138,7 +138,7 @@ class Attached:
         return self._under_way[-1].future
 
     def _look_around(self) -> Exception | None:
-        """What is wrong with the loop that this gradient comes from. Only residuals care."""
+        """What is wrong with the training loop that computed this gradient. It matters only with residuals."""
         if not self._has_residual:
             return None
         self._witness.ask()
@@ -160,7 +160,7 @@ class Attached:
             self.reducer.clear(self._route.places)
 
     def _runs_of(self, bucket: dist.GradBucket) -> list[Run]:
-        """Where the bucket's entries belong; the same list as long as its parameters are the same."""
+        """Where the bucket's entries belong in the whole gradient; the same list while its parameters are the same."""
         parameters = bucket.parameters()
         key = tuple(map(id, parameters))
         known = self._cut.get(bucket.index())
@@ -181,7 +181,7 @@ class Attached:
         return runs
 
     def _can_be_read(self, taken: Bucket) -> bool:
-        """Whether the library can read the bucket where it lies."""
+        """Whether the library can read the bucket in place."""
         is_whole = len(taken.runs) == 1 and taken.runs[0].count == self.layout.size
         return taken.is_plain and not self._overlaps and (self._has_residual or is_whole)
 
@@ -194,14 +194,14 @@ class Attached:
         taken.is_copied = True
 
     def _announce(self, bucket: dist.GradBucket) -> None:
-        """Let what has been copied travel."""
+        """Begin to send what has been copied."""
         if bucket.index() == 0:
             self.reducer.start(self._flat.data_ptr(), self.density.at(self.steps), 1 / self._scale())
         for parameter in bucket.parameters():
             self.reducer.ready(self._number[id(parameter)])
 
     def _finish(self) -> float:
-        """Merge, and give the mean back to all buckets; returns the library's own time, in ms."""
+        """Merge, and return the mean to all buckets; returns the library's own time, in ms."""
         if not self._route or not self._route.fits(self._under_way):
             self._route = Route(self._under_way, self._flat, self._is_dense)
         try:
@@ -224,7 +224,7 @@ class Attached:
         return cost.select_ms + cost.encode_ms + cost.wait_ms
 
     def _scale(self) -> float:
-        """By which gradients are too large for the residual."""
+        """The factor by which gradients are larger than the residual."""
         return self.loss_scale if self._has_residual else 1.0
 
     def _merge(self, route: Route) -> Cost:
@@ -237,7 +237,7 @@ class Attached:
 
     def _mark_nonfinite(self, error: NonFiniteError) -> None:
         """The step did not happen. Every worker's gradient becomes NaN, so that loss scalers skip it;
-        and unless that is what was asked for, backward() raises once DDP has put its things away."""
+        and unless nonfinite is "nan", backward() raises after DDP has finished with its buckets."""
         for taken in self._under_way:
             taken.future.set_result(taken.home.fill_(float("nan")))
         if self._nonfinite == "raise":
@@ -247,17 +247,17 @@ class Attached:
 
     @staticmethod
     def _closed() -> ClosedError:
-        return ClosedError("this model's exchange is closed and takes no further step; detach() goes on "
-                           "with DDP's own all-reduce, attach() with another method")
+        return ClosedError("this model's exchange is closed and takes no further steps; call detach() to "
+                           "continue with DDP's own all-reduce, or attach() to use another method")
 
     def _check_open(self) -> None:
         if self.reducer.is_closed:
             raise self._closed()
 
     def drop(self) -> None:
-        """Take back the step that the last backward() made, instead of calling optimizer.step(): what
-        waits in the residual is what waited before it, on this worker. All workers drop the same steps.
-        Harmless after a gradient that was not finite, which has left no trace anyway."""
+        """Take back the step of the last backward(), instead of calling optimizer.step(): this worker's
+        residual is what it was before. All workers must drop the same steps.
+        Harmless after a gradient that was not finite, which has changed nothing anyway."""
         self._check_open()
         if self._last_step == "none":
             raise OptionError("there is no step to drop: no gradient was exchanged since the last drop")
@@ -267,8 +267,8 @@ class Attached:
         self._witness.forget()
 
     def stats(self) -> dict[str, float]:
-        """What the exchange costs this worker: the last step's figures, means over all steps, and how
-        much waits in the residual. Times are in milliseconds, bytes are payload."""
+        """What the exchange costs this worker: the last step's figures, means over all steps, and the
+        norm of the residual. Times are in milliseconds, bytes are payload."""
         self._check_open()
         return stats_of(self, self.reducer.merged.cost, mean_hook_ms=self.hook_ms / max(self.steps, 1))
 
@@ -280,14 +280,14 @@ class Attached:
         return floats_at(address, self.layout.size) if address else None
 
     def state_dict(self) -> dict[str, Any]:
-        """This worker's state: what it has not sent, and how far it has come. Each worker has its own."""
+        """This worker's state: what it has not sent, and its number of steps. Each worker has its own."""
         self._check_open()
         return state.pack("reducer", self.group, self.layout, self.steps,
                           {"reducer": bytes(self.reducer.save())})
 
     def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Take on this worker's own state; or, from a list of all workers' in the order of their ranks,
-        regroup that of a run with another number of them."""
+        """Load this worker's own state; or, given a list of all workers' states in the order of their ranks,
+        regroup that of a run with another number of workers."""
         self._check_open()
         states = state.unpack("reducer", saved, self.group, self.layout)
         if isinstance(saved, list):
@@ -299,7 +299,7 @@ class Attached:
         self._witness.forget()
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Send all workers as many numbers as they send, and receive theirs."""
+        """Send these numbers to all workers, and receive theirs; all send the same count."""
         self._check_open()
         mine = torch.tensor(values)
         everyone = [torch.empty_like(mine) for _ in range(self.group.workers)]
@@ -307,15 +307,15 @@ class Attached:
         return [each.tolist() for each in everyone]
 
     def close(self) -> None:
-        """End. A backward() that would exchange gradients raises ClosedError's text from now on. What
-        waits in the residual is gone. Harmless when done twice."""
+        """Close the exchange. A backward() that would exchange gradients raises ClosedError's text from now on. The
+        residual is discarded. Harmless when called twice."""
         owners.release(self)
         self.reducer.close()
         self.group.close()
 
     def detach(self) -> None:
-        """End, and give DDP its dense all-reduce back: training goes on as if nothing had been attached.
-        Every worker calls it after the same step. Harmless when done twice."""
+        """Close, and restore DDP's dense all-reduce: training continues as if nothing had been attached.
+        Every worker must call it after the same step. Harmless when called twice."""
         self.close()
         if self._way is not None and self._way.attached is self:
             self._way.attached = None
@@ -326,25 +326,25 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
            density_warmup: int = 0, momentum: float | None = None, nonfinite: str = "raise",
            scaler: Any = None, transport: str = "auto", timeout_ms: int | None = None,
            **options: Any) -> Attached | Outer:
-    """Exchange the model's gradients by a method of Syncopate's. Collective: every process calls it.
+    """Exchange the model's gradients with a method of Syncopate. Collective: every process calls it.
 
     ddp             a DistributedDataParallel without a communication hook
-    algo            ssgd, topk, gtopk or strom; methods with delays are syncopate.torch.Optimizer's.
-                    By default gtopk; or, if an optimizer is given that sparse gradients do not suit, such as
-                    AdamW, what its steps change is exchanged after every few of them instead of gradients:
-                    what returns is an Outer, with every=4 and a density of 1/8 unless given
-    optimizer       the one that trains the model
+    algo            ssgd, topk, gtopk or strom; for methods with delays use syncopate.torch.Optimizer.
+                    The default is gtopk. But if the given optimizer does not work well with sparse gradients, such as
+                    AdamW, the changes made by its steps are exchanged after every few steps instead of gradients:
+                    attach() then returns an Outer, with every=4 and a density of 1/8 unless given
+    optimizer       the optimizer that trains the model
     density         share of the entries that is sent, above 0; for methods that select
-    density_warmup  topk, gtopk: steps in which it falls from a quarter to that
+    density_warmup  topk, gtopk: steps in which the density falls from a quarter to that value
     momentum        corrected momentum, kept in the residual, for an optimizer that has none;
-                    by default momentum is the optimizer's own
-    nonfinite       what backward() does about NaN or infinity in any worker's gradient. Either way
-                    the residuals are as before. "raise": NonFiniteError's text in a RuntimeError.
+                    by default only the optimizer applies momentum
+    nonfinite       what backward() does about NaN or infinity in any worker's gradient. In both cases
+                    the residuals stay as before. "raise": NonFiniteError's text in a RuntimeError.
                     "nan": gradients of NaN on every worker, which torch.cuda.amp.GradScaler skips
     scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: residuals are
                     kept without its scale
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
-    timeout_ms      how long to wait for a silent worker before the step fails and names it
+    timeout_ms      how long to wait for a silent worker before the step fails with an error that names it
     options         any other setting of the reducer, by name
     """
     wrapped.check_ddp(ddp)
@@ -355,8 +355,8 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
     algo = "gtopk" if algo == "auto" else algo
     known = ways.of(ddp)
     if known is not None and known.attached is not None and not known.attached.reducer.is_closed:
-        raise OptionError("this model is attached already; a model takes one method: close() or detach() "
-                          "the first one")
+        raise OptionError("this model is attached already; a model can have only one method: close() or "
+                          "detach() the first one")
     if nonfinite not in NONFINITE:
         raise OptionError(f'nonfinite: "{nonfinite}" is not valid; expected one of '
                           + ", ".join(NONFINITE))
@@ -371,7 +371,7 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
     chosen.set_all(options)
     group_options = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
     schedule = Density(chosen, density, density_warmup)
-    way = ways.make(ddp)  # leads nowhere else than DDP itself until this succeeds
+    way = ways.make(ddp)  # leads to DDP's own all-reduce until this succeeds
     attached = Attached(ddp, algo, chosen, schedule, nonfinite, scaler, transport, group_options)
     attached.lead(way)
     return attached

@@ -1,4 +1,4 @@
-"""Finding the other workers: under mpirun by MPI, else by torch.distributed."""
+"""Finding the other workers: under mpirun through MPI, otherwise through torch.distributed."""
 from __future__ import annotations
 
 import os
@@ -18,10 +18,10 @@ TRANSPORTS = ("auto", "mpi", "torch")
 
 
 def init() -> tuple[int, int]:
-    """Initialise torch.distributed (gloo) under torchrun, mpirun, srun or alone; (rank, number of workers).
+    """Initialise torch.distributed (gloo) under torchrun, mpirun, srun or alone; returns (rank, number of workers).
 
-    Under mpirun or srun on several hosts, MASTER_ADDR and MASTER_PORT must name a place on the first one.
-    Harmless when it has been initialised already.
+    Under mpirun or srun on several hosts, MASTER_ADDR and MASTER_PORT must be an address and a port of the first host.
+    Harmless if it has been initialised already.
     """
     if dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
@@ -50,10 +50,10 @@ def _meeting_point(place: Place) -> str:
         return f"file://{tempfile.mkdtemp(prefix='syncopate-')}/meeting"
     if not place.is_one_host:
         raise OptionError(f"{place.workers} processes were started on several hosts; set MASTER_ADDR to the address of the "
-                          "first one's, such as by mpirun -x MASTER_ADDR=..., or have srun start torchrun "
+                          "first host, for example with mpirun -x MASTER_ADDR=..., or let srun start torchrun "
                           "(examples/cluster/torchrun.sbatch)")
     if place.job is None:
-        raise OptionError(f"{place.workers} processes were started that have no meeting point; set MASTER_ADDR=127.0.0.1 and "
+        raise OptionError(f"{place.workers} processes were started without a rendezvous point; set MASTER_ADDR=127.0.0.1 and "
                           "MASTER_PORT for all of them")
     return f"file://{tempfile.gettempdir()}/syncopate-{os.getuid()}-{place.job}"
 

@@ -1,4 +1,4 @@
-"""Which worker this process is, as launchers tell by environment variables."""
+"""Which worker this process is, according to the launcher's environment variables."""
 from __future__ import annotations
 
 import os
@@ -11,13 +11,13 @@ class Place(NamedTuple):
     rank: int = 0
     workers: int = 1
     is_one_host: bool = True
-    job: str | None = None  # the same for all workers of one host, and for no others
+    job: str | None = None  # the same for all workers of a job on one host, and different for others
 
 
 class Launcher(NamedTuple):
     rank: str
     workers: str
-    here: tuple[str, ...]  # how many of the workers are on this host, by the first of them that is there
+    here: tuple[str, ...]  # variables with the number of workers on this host; the first that is set counts
     job: Callable[[Mapping[str, str]], str | None]
 
 
@@ -28,7 +28,7 @@ def _job_of_open_mpi(variables: Mapping[str, str]) -> str | None:
 def _job_of_slurm(variables: Mapping[str, str]) -> str | None:
     if "SLURM_JOB_ID" not in variables:
         return None
-    # The port: a Slurm that was set up anew counts its jobs from 1 again.
+    # The port is included because a new Slurm installation numbers its jobs from 1 again.
     names = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_LAUNCHER_PORT")
     return "-".join(["slurm", *(variables.get(name, "0") for name in names)])
 
@@ -41,8 +41,8 @@ def _parent(process: int) -> tuple[str, int]:
 
 
 def _job_of_pmi(variables: Mapping[str, str]) -> str | None:
-    """Slurm's, or the process of Hydra (the mpirun of MPICH and Intel MPI) that started all workers of this host: their
-    environments have nothing in common that another job's lack."""
+    """Slurm's job, or the process of Hydra (the mpirun of MPICH and Intel MPI) that started all workers of this host:
+    nothing in their environments distinguishes them from those of another job."""
     process = os.getpid()
     try:
         while process > 1:
@@ -57,7 +57,7 @@ def _job_of_pmi(variables: Mapping[str, str]) -> str | None:
 
 TASKS_PER_NODE = "SLURM_STEP_TASKS_PER_NODE"
 
-# The most particular first: mpirun in a job of Slurm sees Slurm's variables too.
+# The most specific first: mpirun in a Slurm job sees Slurm's variables too.
 LAUNCHERS = (
     Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("OMPI_COMM_WORLD_LOCAL_SIZE",), _job_of_open_mpi),
     Launcher("PMI_RANK", "PMI_SIZE", ("MPI_LOCALNRANKS", TASKS_PER_NODE), _job_of_pmi),  # srun --mpi=pmi2
@@ -73,7 +73,7 @@ def _number(variables: Mapping[str, str], name: str) -> int:
 
 
 def find_place(variables: Mapping[str, str]) -> Place:
-    """This process's place; alone if no launcher says otherwise."""
+    """This process's place; without a launcher, the only worker."""
     for launcher in LAUNCHERS:
         if launcher.rank not in variables or launcher.workers not in variables:
             continue

@@ -1,5 +1,5 @@
-"""The files of a run, as `syncopate train` writes them, so that `syncopate report` draws it too:
-settings.json at the beginning, a line of metrics.jsonl now and then, summary.json at the end."""
+"""The files of a run, as `syncopate train` writes them, so that `syncopate report` can draw it too:
+settings.json at the beginning, lines of metrics.jsonl during the run, summary.json at the end."""
 from __future__ import annotations
 
 import json
@@ -24,7 +24,7 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _teller(also: Any) -> Callable[[dict[str, Any], int], None] | None:
-    """How a writer takes a line: TensorBoard's one by one, W&B's all at once."""
+    """A function that passes a line to a writer: to TensorBoard's value by value, to W&B's all at once."""
     if also is None:
         return None
     if callable(getattr(also, "add_scalar", None)):
@@ -32,20 +32,20 @@ def _teller(also: Any) -> Callable[[dict[str, Any], int], None] | None:
     if callable(getattr(also, "log", None)):
         return lambda values, step: also.log(values, step=step)
     raise OptionError(f"also: a {type(also).__name__} is not valid; expected a writer with add_scalar(name, value, "
-                      "step), as TensorBoard's, or log(values, step=step), as a run of W&B's")
+                      "step), like TensorBoard's, or log(values, step=step), like a W&B run")
 
 
 class Metrics:
-    """Writes the files of one run. Make it on every worker; the first one writes.
+    """Writes the files of one run. Create it on every worker; the first one writes.
 
-    directory        made if it is not there; must not hold a run already
+    directory        created if it does not exist; must not contain a run already
     source           what attach() returned, an Optimizer or an Outer: where the costs come from
-    steps_per_epoch  of this worker's share of the data
+    steps_per_epoch  for this worker's share of the data
     log_every        steps between two lines
     unit             what examples are: "images" or "words"
-    also             a writer of TensorBoard's (SummaryWriter) or a run of W&B's, which gets every line's finite
-                     numbers as well, on the first worker; closing it stays yours
-    settings         what settings.json and summary.json tell besides: model, data, batch, lr ...
+    also             a TensorBoard writer (SummaryWriter) or a W&B run, which gets every line's finite
+                     numbers as well, on the first worker; the caller closes it
+    settings         further contents of settings.json and summary.json: model, data, batch, lr ...
     """
 
     def __init__(self, directory: str, source: Attached | Optimizer | Outer, *, steps_per_epoch: int,
@@ -72,7 +72,7 @@ class Metrics:
         os.makedirs(self._directory, exist_ok=True)
         for name in NAMES:
             if os.path.exists(os.path.join(self._directory, name)):
-                raise OptionError(f'directory "{self._directory}" holds a run already ({name}); '
+                raise OptionError(f'directory "{self._directory}" contains a run already ({name}); '
                                   "choose another")
         self._write("settings.json", self._settings)
         return open(os.path.join(self._directory, "metrics.jsonl"), "w", encoding="utf-8")
@@ -96,7 +96,7 @@ class Metrics:
                         if isinstance(value, (int, float)) and math.isfinite(value)}, step)
 
     def step(self, loss: float, examples: int, lr: float, accuracy: float = math.nan) -> None:
-        """One training step has ended: what this worker saw in it. Time counts from the last call."""
+        """Record a training step of this worker that has ended. Its time counts from the last call."""
         now = time.perf_counter()
         for name, value in (("steps", 1), ("loss", loss), ("accuracy", accuracy),
                             ("examples", examples), ("seconds", now - self._last)):
@@ -128,7 +128,7 @@ class Metrics:
         self._line(values)
 
     def evaluated(self, test_loss: float, test_accuracy: float = math.nan) -> None:
-        """The model has been evaluated. The time since the last step does not count as a step's."""
+        """Record an evaluation. The time since the last step does not count as training time."""
         self._evaluated = {"test_loss": test_loss, **(
             {"test_perplexity": math.exp(test_loss)} if self._is_text
             else {"test_accuracy": test_accuracy})}
@@ -136,7 +136,7 @@ class Metrics:
         self._last = time.perf_counter()
 
     def finish(self) -> dict[str, Any]:
-        """The run has ended; the summary, which the first worker writes."""
+        """End the run; returns the summary, which the first worker writes."""
         source = self._source
         steps, workers = max(source.steps, 1), source.group.workers
         bytes_out = source.totals["bytes_out"] / steps

@@ -13,24 +13,24 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def floats_at(address: int, count: int) -> torch.Tensor:
-    """The library's floats as a tensor, without a copy; valid as long as the library says."""
+    """The library's floats as a tensor, without a copy; valid for as long as the library keeps them."""
     if count == 0:
         return torch.empty(0)
     return torch.frombuffer((ctypes.c_float * count).from_address(address), dtype=torch.float32)
 
 
 def norm(floats: torch.Tensor) -> float:
-    """The Euclidean norm, in double precision, piece by piece: a copy would be twice as large again."""
+    """The Euclidean norm, in double precision, piece by piece: a copy in doubles would take twice the memory."""
     return math.sqrt(sum(float(part.double().square().sum()) for part in floats.split(1 << 16)))
 
 
 def _check_parameter(name: str, parameter: torch.nn.Parameter, may_be_away: bool) -> None:
     allowed = ("cpu", "cuda") if may_be_away else ("cpu",)
     if parameter.device.type not in allowed:
-        raise OptionError(f'parameter "{name}" is on {parameter.device}; supported here are models on '
+        raise OptionError(f'parameter "{name}" is on {parameter.device}; expected a model on '
                           + " or ".join(allowed))
     if parameter.dtype not in DTYPES:
-        raise OptionError(f'parameter "{name}" is {str(parameter.dtype)[6:]}; supported are '
+        raise OptionError(f'parameter "{name}" is {str(parameter.dtype)[6:]}; expected one of '
                           + ", ".join(str(dtype)[6:] for dtype in DTYPES))
     if parameter.is_sparse or parameter.layout != torch.strided:
         raise OptionError(f'parameter "{name}" is sparse; only dense parameters are supported')
@@ -45,8 +45,8 @@ def _check_modules(model: torch.nn.Module) -> None:
 
 def trained_parameters(model: torch.nn.Module, ignored: frozenset[str] = frozenset(),
                        may_be_away: bool = False) -> dict[str, torch.nn.Parameter]:
-    """The parameters that need a gradient, by name, in host memory or, if they may be away, on a GPU. OptionError if
-    one cannot be handled."""
+    """The parameters that need a gradient, by name, in host memory or, if may_be_away, on a GPU. OptionError if
+    one is not supported."""
     found = {name: parameter for name, parameter in model.named_parameters()
              if parameter.requires_grad and name not in ignored}
     if not found:
@@ -58,5 +58,5 @@ def trained_parameters(model: torch.nn.Module, ignored: frozenset[str] = frozens
 
 
 def layout_of(parameters: dict[str, torch.nn.Parameter]) -> Layout:
-    """Their place in the flat space, in the order given."""
+    """Their layout in the flat space, in the given order."""
     return Layout((name, parameter.numel()) for name, parameter in parameters.items())

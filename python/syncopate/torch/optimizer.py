@@ -1,7 +1,7 @@
-"""Weights: an optimizer whose steps are the library's, for methods that delay them.
+"""Weights: an optimizer whose steps the library makes, for methods that delay the weights.
 
 The model's float32 parameters and their gradients become views of two flat arrays, so that a step
-hands over the gradient and takes the next weights without a copy. Parameters of 16 bits keep their own
+hands over the gradient and gets the next weights without a copy. 16-bit parameters keep their own
 memory; their weights are kept in float32 and rounded after each step.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .stats import stats_of
 
 
 class Settled:
-    """While it is entered, the model holds the global weights; afterwards this worker's own again."""
+    """A context in which the model holds the global weights; afterwards it holds this worker's own again."""
 
     def __init__(self, optimizer: "Optimizer"):
         self._optimizer = optimizer
@@ -36,22 +36,22 @@ class Settled:
 
 
 class Optimizer(torch.optim.Optimizer):
-    """SGD or AdamW over all workers, by any of Syncopate's methods. Collective: every process makes one, with
+    """SGD or AdamW over all workers, with any of Syncopate's methods. Collective: every process creates one, with
     the same model in the same state.
 
     model           a module, not wrapped in DistributedDataParallel
-    algo            any method; od-sgd and ssd-sgd are those that only this class has
-    lr              learning rate; schedulers change it in param_groups, and any other field where no
-                    step is under way meanwhile (not od-sgd, ssd-sgd, nor with servers)
-    groups          as PyTorch's optimizers take them, each with lr and weight_decay of its own if it wants:
+    algo            any method; only this class has od-sgd and ssd-sgd
+    lr              learning rate; schedulers may change it in param_groups, and also any other field if no
+                    step is under way meanwhile (not with od-sgd, ssd-sgd or servers)
+    groups          as for PyTorch's optimizers, each with its own lr and weight_decay if needed:
                     [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]. Default: one group
-    density         share of the entries that is sent, where a method selects
-    density_warmup  topk: steps in which it falls from a quarter to that
+    density         share of the entries that is sent, for methods that select
+    density_warmup  topk: steps in which the density falls from a quarter to that value
     servers         how many of the processes, the last ones, are parameter servers; asgd needs at
-                    least one. There, the constructor returns when all workers have closed, and
+                    least one. On a server, the constructor returns when all workers have closed, and
                     is_server is true: nothing is left to do
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
-    timeout_ms      how long to wait for a silent worker before a step fails and names it
+    timeout_ms      how long to wait for a silent worker before a step fails with an error that names it
     options         any other setting of worker, reducer and optimizer, by name: momentum,
                     weight_decay, nesterov, delay, warmup, optimizer_local, select, exchange ...
 
@@ -97,17 +97,17 @@ class Optimizer(torch.optim.Optimizer):
 
     @property
     def worker(self) -> Worker:
-        """The library's. ClosedError if there is none any more."""
+        """The library's worker. ClosedError if it no longer exists."""
         if self._worker is None:
             raise ClosedError("this process was a parameter server, and all workers have closed")
         if self._worker.is_closed:
-            raise ClosedError("this optimizer is closed and makes no further step; make another one")
+            raise ClosedError("this optimizer is closed and makes no further steps; create another one")
         return self._worker
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Groups are those that the optimizer was made with."""
+        """Refused: all groups must be given to the constructor."""
         if self._has_groups:
-            raise OptionError("parameters cannot be added later; give all of them when it is made: "
+            raise OptionError("parameters cannot be added later; pass all of them to the constructor: "
                               "Optimizer(model, ..., groups=[...])")
         super().add_param_group(param_group)
 
@@ -133,7 +133,7 @@ class Optimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def zero_grad(self, set_to_none: bool = False) -> None:
-        """Begin a new gradient. Its memory is kept, whatever set_to_none says."""
+        """Begin a new gradient. Its memory is kept, whatever set_to_none is."""
         self._gradient.zero_()
         for parameter, view in zip(self._parameters, self._gradient_views):
             if parameter.dtype == torch.float32:
@@ -142,7 +142,7 @@ class Optimizer(torch.optim.Optimizer):
                 parameter.grad.zero_()
 
     def _collect(self) -> None:
-        """Bring gradients that are elsewhere into the flat one."""
+        """Copy gradients that are elsewhere into the flat array."""
         for parameter, view in zip(self._parameters, self._gradient_views):
             if parameter.grad is None:
                 view.zero_()
@@ -152,7 +152,7 @@ class Optimizer(torch.optim.Optimizer):
                 view.copy_(parameter.grad)
 
     def _spread(self) -> None:
-        """Bring the weights to parameters that have memory of their own."""
+        """Copy the weights to parameters that have their own memory."""
         for parameter, view in zip(self._parameters, self._weight_views):
             if parameter.data_ptr() != view.data_ptr():
                 parameter.data.copy_(view)
@@ -161,9 +161,9 @@ class Optimizer(torch.optim.Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Hand over the gradient, get the weights for the next one.
 
-        NonFiniteError if any worker's gradient is not finite: on all workers in the same call, and the
-        next step may follow. The step did not happen; nor, with a delay, did those since the bad one,
-        and the model holds the global weights. With servers it is final.
+        NonFiniteError if any worker's gradient is not finite: on all workers in the same call, and training
+        may continue with the next step. The step did not happen; with a delay, neither did those since the bad one,
+        and the model holds the global weights. With servers the error is final.
         """
         worker = self.worker
         if self._own is not None:
@@ -184,13 +184,13 @@ class Optimizer(torch.optim.Optimizer):
 
     @property
     def steps(self) -> int:
-        """Steps made."""
+        """The number of steps made."""
         return self.worker.steps()
 
     # Evaluation.
 
     def _fetch(self) -> None:
-        """Get the global weights, also if a step under way turns out not to be finite."""
+        """Get the global weights, even if a step under way turns out not to be finite."""
         try:
             self._try(self.worker.settle, self._weights.data_ptr())
         finally:
@@ -199,13 +199,13 @@ class Optimizer(torch.optim.Optimizer):
     @torch.no_grad()
     def settle(self) -> Settled:
         """Wait for all that is under way and put the global weights into the model, with running
-        statistics (of batch normalisation) averaged over the workers. Collective. NonFiniteError as of
+        statistics (of batch normalisation) averaged over the workers. Collective. NonFiniteError as in
         step(), for a step that was under way; settling again succeeds.
 
             with optimizer.settle():
-                evaluate(model)          # and then training goes on as if nothing had happened
+                evaluate(model)          # afterwards training continues as if nothing had happened
 
-            optimizer.settle()           # at the end: the trained model
+            optimizer.settle()           # at the end, for the trained model
         """
         own = (self._weights.clone(), self._statistics.own())
         self._fetch()
@@ -231,7 +231,7 @@ class Optimizer(torch.optim.Optimizer):
     # Insight and state.
 
     def stats(self) -> dict[str, float]:
-        """What the exchange costs this worker: the last step's figures, means over all steps. Times are
+        """What the exchange costs this worker: the last step's figures, and means over all steps. Times are
         in milliseconds, bytes are payload."""
         return stats_of(self, self.worker.last_cost())
 
@@ -249,8 +249,8 @@ class Optimizer(torch.optim.Optimizer):
         return floats_at(address, self.layout.size) if address else None
 
     def state_dict(self) -> dict[str, Any]:
-        """This worker's state: weights, what it has not sent, momentum, snapshots. Settles, so all
-        workers call it. Each has its own."""
+        """This worker's state: weights, what it has not sent, momentum, snapshots. It settles, so all
+        workers must call it. Each has its own."""
         self.resume()
         own = self._weights.clone()
         try:
@@ -266,12 +266,12 @@ class Optimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Take on this worker's own state, before the first step; or, from a list of all workers' in
-        the order of their ranks, regroup that of a run with another number of them."""
+        """Load this worker's own state, before the first step; or, given a list of all workers' states in
+        the order of their ranks, regroup that of a run with another number of workers."""
         states = state.unpack("worker", saved, self.group, self.layout)
         first = saved[0] if isinstance(saved, list) else saved
         if len(first["groups"]) != len(self.param_groups):
-            raise StateError(f"the state is of an optimizer with {len(first['groups'])} groups of parameters, "
+            raise StateError(f"the state is that of an optimizer with {len(first['groups'])} parameter groups; "
                              f"expected {len(self.param_groups)}")
         if isinstance(saved, list):
             self._try(self.worker.load_regrouped, states)
@@ -285,14 +285,14 @@ class Optimizer(torch.optim.Optimizer):
         self._spread()
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Send all workers as many numbers as they send, and receive theirs."""
+        """Send these numbers to all workers, and receive theirs; all send the same count."""
         mine = torch.tensor(values)
         everyone = torch.empty(self.group.workers, mine.numel(), dtype=mine.dtype)
         self._try(self.worker.gather, mine.data_ptr(), 8 * mine.numel(), everyone.data_ptr())
         return everyone.tolist()
 
     def close(self) -> None:
-        """End. No further step can be made; the model keeps its weights. Harmless when done twice."""
+        """Close. No further steps can be made; the model keeps its weights. Harmless when called twice."""
         owners.release(self)
         if self._worker is not None:
             self._worker.close()

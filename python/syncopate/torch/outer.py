@@ -1,11 +1,11 @@
-"""Local steps with an outer update: every worker trains by itself, and now and then what they have learned is
+"""Local steps with an outer update: every worker trains independently, and every few steps what they have learned is
 exchanged (DiLoCo; with part of the entries in few bits, SparseLoCo).
 
-The optimizer is any of PyTorch's. After `every` steps of it, the difference between the weights that all workers
-began with and this worker's own goes to the library, as a gradient would; the mean of what all have sent is
-applied to the common weights by SGD with Nesterov momentum, and all go on from there. What was not sent waits in
-the residual. Autograd and the loss are not touched. The model needs no DistributedDataParallel; if it is in one,
-that one exchanges no gradients any more.
+The optimizer can be any of PyTorch's. After `every` steps of it, the difference between the weights that all workers
+began with and this worker's own is passed to the library, as a gradient would be; the mean of what all have sent is
+applied to the common weights by SGD with Nesterov momentum, and all continue from there. What was not sent waits in
+the residual. Autograd and the loss are not touched. The model needs no DistributedDataParallel; if it is wrapped in one,
+that one no longer exchanges gradients.
 """
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from .statistics import Statistics
 from .stats import stats_of
 from .steps import Steps
 
-USUAL_MOMENTUM = 0.3  # in short runs more is worse
-UPDATES = {"every": 4, "outer_momentum": 0.0}  # with 2 bits 1/57 of the bytes of DDP
-BITS = {"q8": 13, "q4": 7, "q2": 1}  # from so many steps on such values are 1/50 of DDP's bytes; q2: from 4
+USUAL_MOMENTUM = 0.3  # in short runs, more is worse
+UPDATES = {"every": 4, "outer_momentum": 0.0}  # with 2 bits, 1/57 of the bytes of DDP
+BITS = {"q8": 13, "q4": 7, "q2": 1}  # from this many steps on, such values take 1/50 of DDP's bytes; q2: from 4
 ALIKE = ("steps", "the number of zero_grad calls", "the learning rate()")
-ADVICE = ("if a loop leaves out a step on some workers only, let it call outer.skip() there; a GradScaler is "
-          "given to Outer(..., scaler=scaler)")
+ADVICE = ("if a loop skips a step on some workers only, call outer.skip() there; pass a GradScaler to "
+          "Outer(..., scaler=scaler)")
 
 
 class Settled:
-    """While it is entered, the model holds the common weights; afterwards this worker's own again."""
+    """A context in which the model holds the common weights; afterwards it holds this worker's own again."""
 
     def __init__(self, outer: "Outer"):
         self._outer = outer
@@ -69,13 +69,13 @@ def _real(name: str, value: Any, least: float, most: float, expected: str) -> fl
 
 
 def _usual_values(every: int, density: float) -> str:
-    """As many bits as a fiftieth of DDP's bytes has room for, at most 8."""
+    """As many bits as fit into a fiftieth of DDP's bytes, at most 8."""
     return next(name for name, least in BITS.items() if every >= least) if density == 1 else "q2"
 
 
 def _reducer_options(density: float, values: str, forget: float, more: dict[str, Any]) -> ReducerOptions:
-    """How what was learned travels: everything on a ring, or the largest entries by way of their owners. What
-    rounding takes away, or was not sent, waits."""
+    """How what was learned is sent: everything on a ring, or the largest entries through their owners. What
+    is lost by rounding, or not sent, waits in the residual."""
     options = ReducerOptions("ssgd" if density == 1 else "topk")
     chosen: dict[str, Any] = {"values": values, "residual": "none" if values == "f32" and density == 1 else "feedback"}
     if density < 1:
@@ -87,31 +87,32 @@ def _reducer_options(density: float, values: str, forget: float, more: dict[str,
 
 
 def _usual_factor(optimizer: torch.optim.Optimizer) -> float:
-    """Adam and its kin divide a step by the size of the gradients they have seen. A worker's own are noisier than the
-    mean of all, by up to the root of their number, and its steps are that much shorter than DDP's."""
+    """Adam and similar optimizers divide a step by the size of past gradients. A worker's own gradients are noisier than
+    the mean of all, by up to the square root of the number of workers, and its steps are that much shorter than DDP's."""
     return 1.0 if isinstance(optimizer, torch.optim.SGD) else math.sqrt(dist.get_world_size())
 
 
 class Outer:
-    """Exchanges what `every` steps of the optimizer have changed. Collective: every process makes one. As with
+    """Exchanges what `every` steps of the optimizer have changed. Collective: every process creates one. As with
     DistributedDataParallel, all begin with the first worker's weights.
 
     model           a module, or a DistributedDataParallel, whose gradients then stay with their workers
-    optimizer       any optimizer of PyTorch's for its parameters
-    every           steps of it between two exchanges
+    optimizer       any PyTorch optimizer for its parameters
+    every           steps of the optimizer between two exchanges
     density         share of the entries that is sent; 1 sends everything
-    density_warmup  steps in which it falls from a quarter to that; an exchange has the density of its first step
-    values          how their values travel: q2, q4, q8, f16 or f32. Default: 2 bits of a part; of everything as
-                    many bits as make 1/50 of DDP's bytes or less: q8 from every=13 on, q4 from 7 on, else q2
-    lr_factor       the optimizer's learning rates are multiplied by this in its steps, so that those which suit DDP
-                    suit here. Default: 1 for torch.optim.SGD, else the root of the number of workers
-    forget          share of what waits that is forgotten with each exchange
+    density_warmup  steps in which the density falls from a quarter to that value; an exchange uses the density of its
+                    first step
+    values          value form: q2, q4, q8, f16 or f32. Default: q2 if only a part is sent; otherwise as
+                    many bits as fit into 1/50 of DDP's bytes: q8 from every=13 on, q4 from 7 on, else q2
+    lr_factor       the optimizer's learning rates are multiplied by this in its steps, so that rates that suit DDP
+                    suit here too. Default: 1 for torch.optim.SGD, otherwise the square root of the number of workers
+    forget          share of the residual that is forgotten with each exchange
     outer_lr, outer_momentum
                     of the step that applies the mean of what was sent. Default: 1, and 0 for torch.optim.SGD, else 0.3
     delayed         exchange during the next steps: what was learned arrives one exchange late
     scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: steps that it skips count
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
-    timeout_ms      how long to wait for a silent worker before an exchange fails and names it
+    timeout_ms      how long to wait for a silent worker before an exchange fails with an error that names it
     options         any other setting of the reducer, by name
     """
 
@@ -148,12 +149,12 @@ class Outer:
         self.options = {"algo": "outer", "every": self.every, "lr_factor": self.lr_factor,
                         "outer_lr": self.outer_lr, "outer_momentum": self.outer_momentum,
                         "delayed": self.delayed, **chosen.as_dict()}
-        self._channel = dist.new_group(backend="gloo")  # for a few numbers; the default group may be the GPUs'
+        self._channel = dist.new_group(backend="gloo")  # for a few numbers; the default group may use NCCL
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
         self._check_settings()
         self.reducer = Reducer(self.group, self.layout, chosen)
         self._begin_together()
-        self.steps = 0            # of the optimizer, with those that were skipped
+        self.steps = 0            # of the optimizer, including skipped ones
         self.exchanges = 0
         self._skipped = 0
         self._since = 0           # steps since the last exchange
@@ -172,8 +173,8 @@ class Outer:
         known = set(map(id, self._model.parameters()))
         for group in self._optimizer.param_groups:
             if any(id(each) not in known for each in group["params"]):
-                raise OptionError("the optimizer trains a parameter that is not the model's, which nobody would "
-                                  "exchange; give Outer the module that holds all of them")
+                raise OptionError("the optimizer trains a parameter that is not in the model and would not be "
+                                  "exchanged; pass Outer the module that contains all of them")
         trained = {id(each) for group in self._optimizer.param_groups for each in group["params"]}
         if not any(id(each) in trained for each in names.values()):
             raise OptionError("the optimizer has none of the model's parameters")
@@ -183,7 +184,7 @@ class Outer:
                                 agree.bits(self.outer_momentum), int(self.delayed)])
         try:
             agree.check_alike(everyone, ("every", "lr_factor()", "outer_lr()", "outer_momentum()", "delayed"),
-                              "all make the same Outer")
+                              "all workers must create the same Outer")
         except OptionError:
             self.group.close()
             raise
@@ -213,14 +214,14 @@ class Outer:
         self._after_step()
 
     def skip(self) -> None:
-        """Instead of optimizer.step(), where this worker leaves a step out: it counts, so that all workers
+        """To be called instead of optimizer.step() if this worker skips a step: the step counts, so that all workers
         exchange after the same number of batches."""
         self._after_skip()
 
     @torch.no_grad()
     def exchange(self) -> None:
-        """Exchange what was learned since the last time, now. Collective: every worker calls it after the same
-        step. It happens by itself after `every` steps; call it at the end of training, for the last ones. Without
+        """Exchange now what was learned since the last time. Collective: every worker must call it after the same
+        step. It happens automatically after `every` steps; call it at the end of training, for the last ones. Without
         a step since the last exchange it does nothing."""
         self._check_open()
         if self._since == 0:
@@ -238,7 +239,7 @@ class Outer:
         self._flat.write(self._common.now)
 
     def _land(self) -> None:
-        """Wait for what is under way, if anything is, and take it into the weights."""
+        """Wait for what is under way, if anything, and apply it to the weights."""
         if not self._is_under_way:
             return
         self._is_under_way = False
@@ -258,7 +259,7 @@ class Outer:
             raise self.group.explain(error) from None
 
     def _look_around(self) -> None:
-        """OptionError, on all workers in the same call, if one of them is elsewhere or its model has changed."""
+        """OptionError, on all workers in the same call, if one of them is at another step or its model has changed."""
         trouble = self._find_trouble()
         rate = float(self._optimizer.param_groups[0]["lr"])
         everyone = self.gather([int(trouble is not None), self.steps, self._told.zeroed, agree.bits(rate)])
@@ -274,12 +275,12 @@ class Outer:
         found = {name: each for name, each in self._model.named_parameters() if each.requires_grad}
         for name, parameter in zip(self._names, self._parameters):
             if found.get(name) is not parameter:
-                return OptionError(f'parameter "{name}" was frozen, removed or replaced since Outer was made; '
-                                   "close() it and make another one")
+                return OptionError(f'parameter "{name}" was frozen, removed or replaced since Outer was created; '
+                                   "close() it and create another one")
         if len(found) != len(self._names):
             new = next(name for name in found if name not in self._names)
-            return OptionError(f'parameter "{new}" was added or unfrozen since Outer was made; close() it and '
-                               "make another one")
+            return OptionError(f'parameter "{new}" was added or unfrozen since Outer was created; close() it and '
+                               "create another one")
         return None
 
     # Evaluation.
@@ -291,9 +292,9 @@ class Outer:
         Collective.
 
             with outer.settle():
-                evaluate(model)          # and then training goes on as if nothing had happened
+                evaluate(model)          # afterwards training continues as if nothing had happened
 
-            outer.exchange()             # at the end: the last steps, too
+            outer.exchange()             # at the end, for the last steps
             outer.settle()
         """
         self._check_open()
@@ -316,7 +317,7 @@ class Outer:
 
     def _check_open(self) -> None:
         if self.reducer.is_closed:
-            raise ClosedError("this Outer is closed and exchanges nothing; make another one")
+            raise ClosedError("this Outer is closed and exchanges nothing; create another one")
 
     def stats(self) -> dict[str, float]:
         """What exchanges cost this worker: the last one's figures, and means over all steps of the optimizer.
@@ -334,8 +335,8 @@ class Outer:
 
     @torch.no_grad()
     def state_dict(self) -> dict[str, Any]:
-        """This worker's state: the common weights, its own, what it has not sent, how far it has come. Each
-        worker has its own, and so has its optimizer. Collective if delayed: what is under way arrives first."""
+        """This worker's state: the common weights, its own, what it has not sent, its numbers of steps. Each
+        worker has its own, and its optimizer has one too. Collective if delayed: what is under way arrives first."""
         self._check_open()
         self.resume()
         self._flat.read(self._common.now)
@@ -348,8 +349,8 @@ class Outer:
 
     @torch.no_grad()
     def load_state_dict(self, saved: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Take on this worker's own state, with its weights; or, from a list of all workers' in the order of
-        their ranks, that of a run with another number of them: all then begin at the common weights."""
+        """Load this worker's own state, with its weights; or, given a list of all workers' states in the order of
+        their ranks, that of a run with another number of workers: all then begin at the common weights."""
         self._check_open()
         states = state.unpack("outer", saved, self.group, self.layout)
         first = saved[0] if isinstance(saved, list) else saved
@@ -365,7 +366,7 @@ class Outer:
         self._since = 0 if isinstance(saved, list) else first["since"]
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Send all workers as many numbers as they send, and receive theirs."""
+        """Send these numbers to all workers, and receive theirs; all send the same count."""
         return self._everyones(torch.tensor(values)).tolist()
 
     def _everyones(self, mine: torch.Tensor) -> torch.Tensor:
@@ -374,8 +375,8 @@ class Outer:
         return torch.stack(everyone)
 
     def close(self) -> None:
-        """End: the optimizer is left alone from now on, and what waits in the residual is gone. The model keeps
-        its weights; a DistributedDataParallel exchanges gradients again. Harmless when done twice."""
+        """Close: the optimizer is left alone from now on, and the residual is discarded. The model keeps
+        its weights; a DistributedDataParallel exchanges gradients again. Harmless when called twice."""
         owners.release(self)
         self._told.remove()
         if self._way is not None:
@@ -386,6 +387,6 @@ class Outer:
 
 def updates(ddp: torch.nn.Module, optimizer: torch.optim.Optimizer, density: float | None,
             options: dict[str, Any]) -> Outer:
-    """What attach() does for AdamW and its kin: every worker's optimizer makes steps with its own gradients, and what
-    they have changed is exchanged every few of them."""
+    """What attach() does for AdamW and similar optimizers: every worker's optimizer makes steps with its own gradients,
+    and what they have changed is exchanged every few steps."""
     return Outer(ddp, optimizer, **{**UPDATES, **({} if density is None else {"density": density}), **options})

@@ -1,9 +1,9 @@
-"""Files of plain data: numbers, text, tensors, and lists and dictionaries of these. torch.load() would run
-code that is in a file; here there is none to run. docs/formats.md has the form:
+"""Files of plain data: numbers, text, tensors, and lists and dictionaries of these. torch.load() may execute
+code in a file; these files contain none. docs/formats.md describes the format:
 
     "SYNPLAIN", version, bytes of the text; the text, JSON; the tensors' bytes; CRC-32 of all before
 
-In the text everything but null, booleans, integers and strings is a list whose first element is its kind.
+In the text, everything except null, booleans, integers and strings is a list whose first element is its kind.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import torch
 
 from ..errors import OptionError, StateError
 
-HEAD = struct.Struct("<8sIIQ")  # magic, version, nothing, bytes of the text
+HEAD = struct.Struct("<8sIIQ")  # magic, version, 0, bytes of the text
 END = struct.Struct("<I")
 MAGIC = b"SYNPLAIN"
 VERSION = 1
@@ -28,7 +28,7 @@ DTYPES = {str(dtype)[6:]: dtype for dtype in (
 
 
 class _Writer:
-    """Values as JSON, and the tensors in them apart."""
+    """Converts values to JSON, and collects the tensors in them."""
 
     def __init__(self) -> None:
         self.tensors: list[torch.Tensor] = []
@@ -46,7 +46,10 @@ class _Writer:
         return place
 
     def plain(self, value: Any, where: str) -> Any:
-        """A value as JSON has it; where it is, for the message if it cannot be."""
+        """A value in JSON form.
+
+        where  its place in the state, for error messages
+        """
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, torch.Tensor):
@@ -59,14 +62,14 @@ class _Writer:
             return [kind] + [self.plain(each, f"{where}[{i}]") for i, each in enumerate(value)]
         if isinstance(value, bytes):
             return ["bytes", self._tensor(_bytes_as_tensor(value), where)]
-        if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a number of NumPy's
+        if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a NumPy scalar
             value = value.item()
         if isinstance(value, int):
             return int(value)
         if isinstance(value, float):
             return ["float", value.hex() if math.isfinite(value) else str(value)]
-        raise OptionError(f"{where} is a {type(value).__name__}, which cannot be saved; what can is None, "
-                          "numbers, text, bytes, tensors, and lists, tuples and dictionaries of these")
+        raise OptionError(f"{where} is a {type(value).__name__}, which cannot be saved; expected None, "
+                          "numbers, text, bytes, tensors, or lists, tuples and dictionaries of these")
 
 
 def _bytes_as_tensor(content: bytes) -> torch.Tensor:
@@ -85,7 +88,7 @@ def _write_all(file: BinaryIO, parts: list[Any]) -> None:
 
 
 def write(path: str, value: Any) -> None:
-    """Write a value; OptionError if it is not plain data. The file is there whole or not at all."""
+    """Write a value; OptionError if it is not plain data. The file is written completely or not at all."""
     writer = _Writer()
     text = json.dumps(writer.plain(value, "the state"), allow_nan=False).encode()
     head = HEAD.pack(MAGIC, VERSION, 0, len(text))
@@ -100,7 +103,7 @@ def write(path: str, value: Any) -> None:
 
 
 class _Reader:
-    """The value that a text and the bytes after it stand for. Whatever is odd raises ValueError."""
+    """Converts a text and the bytes after it to a value. Anything invalid raises an exception that read() catches."""
 
     def __init__(self, content: memoryview):
         self._content = content
@@ -117,7 +120,7 @@ class _Reader:
         return torch.frombuffer(own, dtype=kind).reshape(shape)
 
     def value(self, plain: Any) -> Any:
-        """What a part of the text stands for."""
+        """The value of a part of the text."""
         if not isinstance(plain, list):
             if plain is None or isinstance(plain, (bool, int, str)):
                 return plain
@@ -138,7 +141,7 @@ class _Reader:
 
 
 def read(path: str) -> Any:
-    """The value in a file. StateError if it is damaged, cut off, or of another kind."""
+    """The value in a file. StateError if it is damaged, truncated, or of another kind."""
     try:
         with open(path, "rb") as file:
             content = memoryview(file.read())
@@ -148,11 +151,11 @@ def read(path: str) -> Any:
         raise StateError(f'"{path}" is not a file that syncopate.torch.save() wrote')
     _, version, _, length = HEAD.unpack(content[:HEAD.size])
     if version != VERSION:
-        raise StateError(f'"{path}" is of version {version}; expected {VERSION}')
+        raise StateError(f'"{path}" has version {version}; expected {VERSION}')
     if END.unpack(content[-END.size:])[0] != zlib.crc32(content[:-END.size]):
-        raise StateError(f'"{path}" is damaged: its checksum does not fit')
+        raise StateError(f'"{path}" is damaged: its checksum does not match')
     body = content[HEAD.size:-END.size]
     try:
         return _Reader(body[length:]).value(json.loads(bytes(body[:length])))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError) as error:
-        raise StateError(f'"{path}" holds no state: {error}') from None
+        raise StateError(f'"{path}" does not contain a state: {error}') from None

@@ -1,4 +1,4 @@
-"""Where the entries of the whole gradient lie in DDP's buckets, and where their mean goes."""
+"""Where the entries of the whole gradient are in DDP's buckets, and where their mean goes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ..library import Piece, Place
 
 @dataclass
 class Run:
-    """Entries that lie together both in the whole gradient and in a bucket."""
+    """Entries that are contiguous both in the whole gradient and in a bucket."""
 
     flat: int
     bucket: int
@@ -23,7 +23,7 @@ class Bucket:
     """A bucket of the step under way, and where its entries belong.
 
     home  DDP's own buffer
-    buffer  that, or its copy in host memory if it is on a device
+    buffer  home, or its copy in host memory if it is on a device
     """
 
     home: torch.Tensor
@@ -33,7 +33,7 @@ class Bucket:
     is_copied: bool = False
 
     def deliver(self, mean: torch.Tensor) -> None:
-        """Give DDP what it waits for, where it expects it."""
+        """Give DDP the mean that it waits for, where it expects it."""
         is_here = self.home is self.buffer
         self.future.set_result(mean if self.is_plain and is_here else self.home.copy_(mean))
 
@@ -45,10 +45,10 @@ class Bucket:
 
 class Route:
     """Where the library finds the gradient, and where its mean goes: the same in every step, until DDP
-    cuts its buckets again. A sparse mean is written to arrays that are zero before, and DDP reads these:
-    clearing a bucket would take longer than all the rest.
+    rebuilds its buckets. A sparse mean is written to arrays that are zero before, and DDP reads these:
+    clearing a bucket would take longer than everything else.
 
-    flat      the whole gradient, for those buckets that are copied to it; or None
+    flat      the whole gradient, for buckets that are copied to it; or None
     is_dense  the mean fills the buckets
     """
 
@@ -70,7 +70,7 @@ class Route:
 
     @staticmethod
     def _pieces(parts: list[tuple[int, int]]) -> Any:
-        """(address, count) of each part, with neighbours joined."""
+        """(address, count) of each part, with adjacent parts joined."""
         joined: list[tuple[int, int]] = []
         for address, count in parts:
             if joined and joined[-1][0] + 4 * joined[-1][1] == address:
@@ -79,5 +79,5 @@ class Route:
         return (Piece * len(joined))(*joined)
 
     def fits(self, buckets: list[Bucket]) -> bool:
-        """Whether it is these buckets' route."""
+        """Whether this route is that of these buckets."""
         return self._key == self._key_of(buckets)

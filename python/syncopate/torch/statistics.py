@@ -1,4 +1,4 @@
-"""Running statistics, as batch normalisation keeps them: buffers that every worker fills from its own examples."""
+"""Running statistics, such as those of batch normalisation: buffers that every worker fills from its own examples."""
 from __future__ import annotations
 
 from typing import Callable
@@ -7,7 +7,7 @@ import torch
 
 
 class Statistics:
-    """A model's buffers of floating point."""
+    """A model's floating-point buffers."""
 
     def __init__(self, model: torch.nn.Module):
         self._model = model
@@ -16,18 +16,18 @@ class Statistics:
         return [buffer for buffer in self._model.buffers() if buffer.is_floating_point()]
 
     def own(self) -> list[torch.Tensor]:
-        """A copy of this worker's."""
+        """A copy of this worker's statistics."""
         return [buffer.clone() for buffer in self._buffers()]
 
     def put_back(self, own: list[torch.Tensor]) -> None:
-        """This worker's own again."""
+        """Restore this worker's own statistics."""
         for buffer, kept in zip(self._buffers(), own):
             buffer.copy_(kept)
 
     def average(self, gather: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        """The mean over all workers, with the same bits on each.
+        """Set them to the mean over all workers, with the same bits on each.
 
-        gather  sends all workers its floats, and returns theirs: [workers][count]. Not called if there are none
+        gather  sends its floats to all workers, and returns theirs: [workers][count]. Not called if there are none
         """
         buffers = self._buffers()
         if not buffers:

@@ -1,4 +1,4 @@
-"""The figures that stats() of everything that exchanges has in common."""
+"""The figures that all stats() methods have in common."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from .model import norm
 
 
 def stats_of(owner: Any, cost: Cost, **more: float) -> dict[str, float]:
-    """What exchanges cost a worker: the last one's figures, means over all steps, and how much waits in the
+    """What exchanges cost a worker: the last one's figures, means over all steps, and the norm of the
     residual. Times are in milliseconds, bytes are payload.
 
     owner  has steps, group, layout, totals and residual()

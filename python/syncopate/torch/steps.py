@@ -1,7 +1,7 @@
-"""Being told of an optimizer's steps, and of those that it did not make.
+"""Notifications of an optimizer's steps, and of those that it skipped.
 
-PyTorch 2.x has hooks of its own for that; in 1.13 step() is wrapped. A GradScaler that finds infinity does not
-call step() at all: who waits for as many steps as others must count that one, too.
+PyTorch 2.x has hooks for that; in 1.13 step() is wrapped. A GradScaler that finds infinity does not
+call step() at all: a worker that must make as many steps as the others has to count that one, too.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 
 
 class _Wrapped:
-    """A method of one object that tells somebody each time it begins and has ended."""
+    """Wraps a method of one object, with callbacks when it begins and when it has ended."""
 
     def __init__(self, owner: Any, name: str, after: Callable[[], None],
                  begins: Callable[[], None] = lambda: None):
@@ -30,11 +30,11 @@ class _Wrapped:
             if self._after is not None:
                 self._after()
             return result
-        self._told = types.MethodType(told, owner)  # schedulers want a method, to wrap it themselves
+        self._told = types.MethodType(told, owner)  # schedulers need a method, because they wrap it themselves
         setattr(owner, name, self._told)
 
     def remove(self) -> None:
-        """Nobody is told any more; and the method is what it was, unless it was wrapped again since."""
+        """Stop the callbacks, and restore the method unless it has been wrapped again since."""
         self._after = None
         if self._owner.__dict__.get(self._name) is not self._told:
             return
@@ -45,8 +45,8 @@ class _Wrapped:
 
 
 class Stretch:
-    """Multiplies an optimizer's learning rates while it makes a step, and at no other time: schedulers and whoever
-    looks at them see what they have set."""
+    """Multiplies an optimizer's learning rates while it makes a step, and at no other time: schedulers and users
+    see the rates that they have set."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, factor: float):
         self._optimizer, self._factor = optimizer, factor
@@ -54,14 +54,14 @@ class Stretch:
 
     def begin(self) -> None:
         """A step begins."""
-        self.end()  # of one that raised
+        self.end()  # in case the last step raised
         if self._factor != 1:
             self._own = [group["lr"] for group in self._optimizer.param_groups]
             for group in self._optimizer.param_groups:
                 group["lr"] = group["lr"] * self._factor
 
     def end(self) -> None:
-        """It was made."""
+        """The step has ended."""
         for group, own in zip(self._optimizer.param_groups, self._own):
             group["lr"] = own
         self._own = []
@@ -70,9 +70,9 @@ class Stretch:
 class Steps:
     """Calls after_step() when the optimizer has made a step, and after_skip() when the scaler has skipped one.
 
-    factor  what learning rates are multiplied by in a step
+    factor  by which learning rates are multiplied in a step
 
-    zeroed  calls of zero_grad() so far: a loop that skips a step has still begun it
+    zeroed  number of calls of zero_grad() so far: a loop that skips a step has still begun it
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, scaler: Any, after_step: Callable[[], None],
@@ -106,7 +106,7 @@ class Steps:
         self._seen = self._made
 
     def remove(self) -> None:
-        """Nobody is told any more."""
+        """Stop all notifications."""
         self._stretch.end()
         for hook in self._hooks:
             hook.remove()

@@ -1,17 +1,17 @@
-"""Messages over torch.distributed, on a gloo group of our own, for the library's `caller` transport.
+"""Messages over torch.distributed, on a separate gloo group, for the library's `caller` transport.
 
-gloo cannot be asked whether a message has arrived, only to wait for it; so a thread for each peer waits,
-and offers what has come to the library (bridge.c), which sleeps until then. Messages are copied on their
-way in and out: what gloo still holds when a group fails is then never the library's memory. A send is
-done for the library as soon as it is copied.
+gloo cannot test whether a message has arrived, but only wait for it; so a thread for each peer waits,
+and offers what has arrived to the library (bridge.c), which sleeps until then. Messages are copied when sent
+and received, so that gloo never holds the library's memory when a group fails. For the library, a send is
+done as soon as it is copied.
 
-Every message of gloo's costs a round trip unless its receive has been begun before. So one of ours is
-one of gloo's, for which a cell is always ready; gloo wants room enough, not the exact size. Only what
+Every gloo message costs a round trip unless its receive has been posted before. So each of our messages is
+one gloo message, for which a cell is always ready; gloo needs enough room, not the exact size. Only what
 does not fit follows in a second one.
 
-A thread that still waits while the interpreter shuts down would bring the process down with it, and
-gloo has no way to wake it. So workers say goodbye: whoever leaves, or hears that another one does, sends
-a last frame, and reads on until the other side's has come.
+A thread that still waits while the interpreter shuts down would crash the process, and
+gloo has no way to wake it. So workers say goodbye: a worker that leaves, or learns that another one does, sends
+a last frame, and reads until the other side's has arrived.
 """
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ FRAME = struct.Struct("<QQ")  # kind, bytes of the message after it; docs/format
 CELL = 65536
 ROOM = CELL - FRAME.size
 GOODBYE = FRAME.pack(2**64 - 1, 0)
-FOR_EVER = datetime.timedelta(days=365)  # the library has time-outs of its own
+FOR_EVER = datetime.timedelta(days=365)  # the library has its own time-outs
 SWEEP_SECONDS = 0.25
 LEAVE_SECONDS = 5
-LEFT_SECONDS = 5  # in which what others still exchange among themselves may come to its end
+LEFT_SECONDS = 5  # for the others to finish what they still exchange among themselves
 TAG = 0
 
 
@@ -65,7 +65,7 @@ class _Peer:
             thread.start()
 
     def fail(self, error: object) -> None:
-        """From now on every question about this peer is answered with failure."""
+        """From now on every operation with this peer fails."""
         self.trouble = self.trouble or " ".join(str(error).split())
         C.syn_bridge_fail(self._bridge, self.rank)
 
@@ -73,7 +73,7 @@ class _Peer:
 
     def send(self, frame: int | bytes, body: int | None, count: int) -> None:
         """Send a copy of a frame and of the body after it, both given by address."""
-        if self._has_left:  # it has all it needed
+        if self._has_left:  # it needs nothing more
             return
         message = torch.empty(FRAME.size + count, dtype=torch.uint8)
         ctypes.memmove(message.data_ptr(), frame, FRAME.size)
@@ -83,7 +83,7 @@ class _Peer:
             self._sent.put((self._channel.send([part], self.rank, TAG), part))
 
     def _finish_sends(self) -> None:
-        """Look after sends now and then: waking up for each would disturb those who train."""
+        """Complete sends periodically: a wake-up for each would disturb the training threads."""
         while not self._has_sent_all.wait(SWEEP_SECONDS):
             self._sweep()
         self._sweep()
@@ -96,13 +96,13 @@ class _Peer:
             except RuntimeError as error:
                 self.fail(error)
 
-    # Receiving, on a thread of its own.
+    # Receiving, on a separate thread.
 
     def _begin_receive(self, message: torch.Tensor) -> dist.Work:
         return self._channel.recv([message], self.rank, TAG)
 
     def _receive_rest(self, cell: torch.Tensor, count: int) -> int:
-        """The rest of a body that is too long for a cell; where all of it is then."""
+        """Receive the rest of a body that is too long for a cell; returns the address of the whole body."""
         if self._body.numel() < count:
             self._body = torch.empty(count, dtype=torch.uint8)
         ctypes.memmove(self._body.data_ptr(), cell.data_ptr() + FRAME.size, ROOM)
@@ -121,8 +121,8 @@ class _Peer:
             self.fail("it has left")
 
     def _read_all(self) -> None:
-        """One message after the other, until a goodbye. The next cell's receive is begun before all of
-        this message is taken, so that whoever sends it need not wait."""
+        """Receive one message after the other, until a goodbye. The next cell's receive is posted before this
+        message has been taken completely, so that the next sender need not wait."""
         cells = itertools.cycle(torch.empty(2, CELL, dtype=torch.uint8))
         cell = next(cells)
         work = self._begin_receive(cell)
@@ -155,7 +155,7 @@ class _Peer:
         C.syn_bridge_part(self._bridge, self.rank)
 
     def join(self, deadline: float) -> bool:
-        """Wait for the threads to end; whether they have."""
+        """Wait for the threads to end; returns whether they have."""
         self._is_over.set()
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -169,7 +169,7 @@ def _leave(group: c_void_p, bridge: c_void_p, peers: list[_Peer]) -> None:
         peer.part()
     have_ended = [peer.join(deadline) for peer in peers]
     C.syn_group_close(group)
-    if all(have_ended):  # else a thread may still come back to it
+    if all(have_ended):  # otherwise a thread may still use it
         C.syn_bridge_free(bridge)
 
 
@@ -197,13 +197,13 @@ class DistributedGroup(Group):
         peer = self._peers[rank]
         try:
             peer.send(frame, body, count)
-        except Exception as error:  # nothing may pass through C
+        except Exception as error:  # no exception may pass through C
             peer.fail(error)
             return 1
         return 0
 
     def explain(self, error: Exception) -> Exception:
-        """Add what gloo says of the workers that cannot be reached."""
+        """Add gloo's messages about the workers that cannot be reached."""
         said = [f"worker {rank}: {peer.trouble}" for rank, peer in self._peers.items() if peer.trouble]
         if not said or not isinstance(error, PeerError):
             return error

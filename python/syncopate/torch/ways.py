@@ -1,7 +1,7 @@
 """Where the buckets of a DistributedDataParallel go.
 
-DDP takes a hook once in a model's life. So what it gets is a Way, and where that leads can change: to a
-method of ours, to the dense all-reduce that DDP does by itself, or nowhere, if weights are exchanged instead.
+DDP accepts a hook only once in a model's life. So it gets a Way, whose destination can change: to a
+method of ours, to DDP's own dense all-reduce, or nowhere, if weights are exchanged instead.
 """
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..errors import OptionError
 
 
 class Way:
-    """Where the buckets of one model go. A copy of the model goes its own way: DDP's.
+    """Where the buckets of one model go. A copy of the model uses DDP's own all-reduce.
 
-    attached   who takes them; or None: DDP's own all-reduce
-    is_closed  nobody does: every worker keeps its own gradient
+    attached   the object that takes them; or None: DDP's own all-reduce
+    is_closed  nothing takes them: every worker keeps its own gradient
     """
 
     def __init__(self, group: dist.ProcessGroup):
@@ -55,24 +55,24 @@ def of(ddp: DistributedDataParallel) -> Way | None:
 
 
 def make(ddp: DistributedDataParallel) -> Way:
-    """The way of this model, made if it has none."""
+    """The way of this model, created if it has none."""
     if ddp not in _WAYS:
         way = Way(ddp.process_group)
         try:
             ddp.register_comm_hook(way, _take)
         except RuntimeError as error:
-            raise OptionError("this model has a communication hook already, and PyTorch lets a model have "
+            raise OptionError("this model has a communication hook already, and PyTorch allows only "
                               f"one: wrap it again, without register_comm_hook() ({error})") from None
         _WAYS[ddp] = way
     return _WAYS[ddp]
 
 
 def check_whole(ddp: DistributedDataParallel) -> None:
-    """OptionError unless the model's processes are all there are."""
+    """OptionError unless the model's process group includes all processes."""
     if dist.get_world_size(ddp.process_group) != dist.get_world_size():
-        raise OptionError("the model's process group is not the whole world; groups of some "
-                          "processes are not supported")
+        raise OptionError("the model's process group does not include all processes; smaller groups "
+                          "are not supported")
 
 
-def _take(way, bucket):  # DDP looks at the annotations, which must not be text
+def _take(way, bucket):  # DDP checks the annotations, which must not be strings
     return way.take(bucket)

@@ -1,4 +1,4 @@
-"""What a user may hand over in a model's place, and what to hand over instead."""
+"""Checks of models and optimizers that users pass, with what to pass instead."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,12 +8,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import OptionError
 
-SHARDED = ("FullyShardedDataParallel shards the weights, so that no worker has a whole gradient; use "
+SHARDED = ("FullyShardedDataParallel shards the weights, so no worker has a whole gradient; use "
            "DistributedDataParallel, or an Optimizer on the plain model")
 
 
 def _is_sharded(model: Any) -> bool:
-    """FSDP of either generation: a wrapper, or a class mixed into the model's own."""
+    """Whether it is FSDP1, a wrapper, or FSDP2, a class mixed into the model's own."""
     return any(each.__name__ in ("FullyShardedDataParallel", "FSDPModule")
                for each in type(model).__mro__)
 
@@ -23,52 +23,52 @@ def check_ddp(ddp: Any) -> None:
     if isinstance(ddp, DistributedDataParallel):
         return
     if isinstance(getattr(ddp, "_orig_mod", None), DistributedDataParallel):
-        raise OptionError("attach() wants the DistributedDataParallel itself, not what torch.compile() "
-                          "made of it: attach(ddp, ...) first, then torch.compile(ddp)")
+        raise OptionError("attach() expects the DistributedDataParallel itself, not the result of "
+                          "torch.compile(): attach(ddp, ...) first, then torch.compile(ddp)")
     if _is_sharded(ddp):
-        raise OptionError(f"attach() wants a DistributedDataParallel: {SHARDED}")
-    raise OptionError(f"attach() wants a DistributedDataParallel, not a {type(ddp).__name__}; wrap the "
+        raise OptionError(f"attach() expects a DistributedDataParallel: {SHARDED}")
+    raise OptionError(f"attach() expects a DistributedDataParallel, not a {type(ddp).__name__}; wrap the "
                       "model in torch.nn.parallel.DistributedDataParallel first")
 
 
 def check_module(model: Any) -> None:
-    """OptionError unless it is a module that nobody exchanges yet, with what to do instead."""
+    """OptionError unless it is a module that is not exchanged yet, with what to do instead."""
     if isinstance(model, DistributedDataParallel) or isinstance(
             getattr(model, "_orig_mod", None), DistributedDataParallel):
         raise OptionError("the model is wrapped in DistributedDataParallel, which would exchange "
-                          "gradients a second time; give its .module")
+                          "gradients a second time; pass its .module")
     if not isinstance(model, torch.nn.Module):
-        raise OptionError(f"Optimizer() wants the model itself, not a {type(model).__name__}: "
+        raise OptionError(f"Optimizer() expects the model itself, not a {type(model).__name__}: "
                           "Optimizer(model, ...) instead of Optimizer(model.parameters(), ...)")
     if _is_sharded(model) or any(hasattr(each, "placements") for each in model.parameters()):
-        raise OptionError(f"Optimizer() wants a whole model: {SHARDED}")
+        raise OptionError(f"Optimizer() expects a whole model: {SHARDED}")
 
 
 def module_and_ddp(model: Any) -> tuple[torch.nn.Module, DistributedDataParallel | None]:
     """The module whose weights Outer exchanges, and the DistributedDataParallel around it, if there is one; both may
-    have been given to torch.compile(). OptionError if the weights are not whole."""
+    be results of torch.compile(). OptionError if the weights are not whole."""
     model = getattr(model, "_orig_mod", model)
     ddp = model if isinstance(model, DistributedDataParallel) else None
     model = getattr(ddp.module, "_orig_mod", ddp.module) if ddp is not None else model
     if not isinstance(model, torch.nn.Module):
-        raise OptionError(f"Outer() wants the model itself, not a {type(model).__name__}")
+        raise OptionError(f"Outer() expects the model itself, not a {type(model).__name__}")
     for name, parameter in model.named_parameters():
         if hasattr(parameter, "to_local") and parameter.to_local().numel() != parameter.numel():
-            raise OptionError(f'Outer() wants whole weights, and "{name}" is sharded: no two workers hold the same '
+            raise OptionError(f'Outer() expects whole weights, but "{name}" is sharded: no two workers hold the same '
                               "part. Shard with FSDP2 over one worker's own devices only, or not at all")
     if any(each.__name__ == "FullyShardedDataParallel" for each in type(model).__mro__):
-        raise OptionError(f"Outer() wants whole weights: {SHARDED}")
+        raise OptionError(f"Outer() expects whole weights: {SHARDED}")
     return model, ddp
 
 
 def plain_optimizer(optimizer: Any) -> torch.optim.Optimizer:
-    """The optimizer whose steps count; Accelerate and others put it into one of their own."""
+    """The optimizer whose steps count; Accelerate and others wrap it in one of their own."""
     inner = getattr(optimizer, "optimizer", None)
     if isinstance(inner, torch.optim.Optimizer):
         optimizer = inner
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise OptionError(f"Outer() wants an optimizer of PyTorch's, not a {type(optimizer).__name__}")
+        raise OptionError(f"Outer() expects a PyTorch optimizer, not a {type(optimizer).__name__}")
     if any(each.__name__ == "ZeroRedundancyOptimizer" for each in type(optimizer).__mro__):
         raise OptionError("ZeroRedundancyOptimizer gives every worker a part of the weights to train, so that they "
-                          "cannot train by themselves; give Outer the optimizer that it would use")
+                          "cannot train independently; pass Outer the optimizer that it would use")
     return optimizer

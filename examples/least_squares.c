@@ -1,15 +1,15 @@
 /* Four workers fit a million weights together, once with each method, and count what they send.
  *
- * The problem is least squares. Row i says  here[i] * w[i] + next[i] * w[i + 1] = target[i],  with
- * noise in the target; every worker has a million rows of its own, and all want the w that suits
- * the rows of all of them. A row has two features only, so that a gradient costs a millisecond or
- * two. Features are of very different scale, the weight of rank r having 1 / (1 + r / 1000),
- * because that is what makes sparse methods work at all: in a neural network, too, few weights move
- * the loss much at any one time.
+ * The problem is least squares. Row i is  here[i] * w[i] + next[i] * w[i + 1] = target[i],  with
+ * noise in the target; every worker has a million rows of its own, and together they look for the w
+ * that fits the rows of all of them. A row has only two features, so that a gradient costs a
+ * millisecond or two. Features have very different scales, 1 / (1 + r / 1000) for the weight of
+ * rank r, because only then do sparse methods work: in a neural network, too, only a few weights
+ * change the loss much at any one time.
  *
  * Every method does the same plain gradient descent, w -= rate / P * (sum of the workers'
- * gradients); they differ only in how that sum is come by. What a program of your own needs of this
- * is in train() and step(). */
+ * gradients); they differ only in how that sum is computed. What your own program needs is in
+ * train() and step(). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ struct worker {
     uint64_t bytes_sent; /* in all steps */
 };
 
-/* What a method came to. */
+/* The result of a method. */
 struct result {
     double loss;
     double megabytes; /* sent by the busiest worker */
@@ -55,7 +55,7 @@ struct result {
 static double gradient_at(const struct rows *rows, const float *w, float *gradient)
 {
     double loss = 0;
-    float passed_on = 0; /* what the row before adds to this weight's entry */
+    float passed_on = 0; /* what the previous row adds to this weight's entry */
     for (size_t i = 0; i + 1 < WEIGHTS; i++) {
         float error = rows->here[i] * w[i] + rows->next[i] * w[i + 1] - rows->target[i];
         loss += (double)(error * error);
@@ -66,13 +66,13 @@ static double gradient_at(const struct rows *rows, const float *w, float *gradie
     return loss / (2.0 * (double)WEIGHTS);
 }
 
-/* Add the workers' gradients up and move the weights. */
+/* Add up the workers' gradients and update the weights. */
 static enum syn_status step(struct worker *worker, struct syn_reducer *reducer)
 {
     struct syn_ticket ticket;
     struct syn_merged merged;
     struct syn_step how = syn_reducer_step(reducer);
-    how.scale = strcmp(worker->recipe, "strom") == 0 ? RATE : 1; /* strom counts in weights */
+    how.scale = strcmp(worker->recipe, "strom") == 0 ? RATE : 1; /* strom's unit is a weight */
     enum syn_status status = syn_reducer_begin(reducer, worker->gradient, &how, &ticket);
     if (status == SYN_OK)
         status = syn_reducer_wait(reducer, ticket, &merged);
@@ -87,7 +87,7 @@ static enum syn_status step(struct worker *worker, struct syn_reducer *reducer)
     return SYN_OK;
 }
 
-/* One line for each method, redrawn in place on a terminal. Worker 0 speaks for all. */
+/* One line for each method, redrawn in place on a terminal. Only worker 0 prints. */
 static void tell(const struct worker *worker, size_t done)
 {
     bool is_last = done == STEPS;
@@ -105,8 +105,8 @@ static enum syn_status train(struct worker *worker)
     struct syn_reducer *reducer = NULL;
     syn_reducer_defaults(&options);
     enum syn_status status = syn_recipe_apply(worker->recipe, &options);
-    options.density = 0.001; /* a thousand of the million weights in a step */
-    options.threshold = 0.1; /* where strom's tau begins; it steers itself from there */
+    options.density = 0.001; /* a thousand of the million weights per step */
+    options.threshold = 0.1; /* strom's initial tau, which is then adjusted automatically */
     if (status == SYN_OK)
         status = syn_reducer_open(worker->group, worker->layout, &options, &reducer);
     for (size_t i = 0; i < STEPS && status == SYN_OK; i++) {
@@ -144,7 +144,7 @@ static float *new_floats(void)
     return floats;
 }
 
-/* All workers' rows come from one hidden set of weights. */
+/* All workers' rows are generated from one hidden set of weights. */
 static void make_rows(struct worker *workers)
 {
     struct syn_random random;

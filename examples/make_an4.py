@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A small corpus in AN4's form in which every letter is a tone: to try torch_an4.py without recordings.
+"""Write a small corpus in AN4's form in which every letter is a tone, to try torch_an4.py without recordings.
 
     examples/make_an4.py DIR --train 64 --test 16
 """
@@ -16,7 +16,7 @@ LOUD = 6000
 
 
 def tone(letter, seconds):
-    """A letter: a tone of its own and the octave above, that swells and fades."""
+    """A letter: its own tone and the octave above, which swell and fade."""
     hertz = 300 * 2 ** ((ord(letter) - ord("A")) / 8)
     count = int(seconds * RATE)
     return [LOUD * math.sin(math.pi * i / count) *
@@ -25,7 +25,7 @@ def tone(letter, seconds):
 
 
 def speak(words, source):
-    """The samples of an utterance, no two spoken equally fast, with some noise."""
+    """The samples of an utterance, at varying speed, with some noise."""
     samples = [0.0] * int(0.08 * RATE)
     for word in words:
         for letter in word:
@@ -65,12 +65,12 @@ def write_part(flags, part, count, source):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory")
-    parser.add_argument("--train", type=int, default=64, help="utterances to learn from")
-    parser.add_argument("--test", type=int, default=16, help="utterances to test on")
-    parser.add_argument("--words", type=int, default=len(WORDS), help="different ones")
-    parser.add_argument("--longest", type=int, default=3, help="words of an utterance")
+    parser.add_argument("--train", type=int, default=64, help="number of training utterances")
+    parser.add_argument("--test", type=int, default=16, help="number of test utterances")
+    parser.add_argument("--words", type=int, default=len(WORDS), help="number of different words")
+    parser.add_argument("--longest", type=int, default=3, help="maximum number of words in an utterance")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--wav", action="store_true", help="WAV files instead of raw ones")
+    parser.add_argument("--wav", action="store_true", help="write WAV files instead of raw ones")
     flags = parser.parse_args()
     source = random.Random(flags.seed)
     for part, count in (("train", flags.train), ("test", flags.test)):

@@ -1,6 +1,6 @@
-/* A model and data of one's own, from C: a small convolutional network, built layer by layer,
- * learns images that it draws itself, when they are needed, with every method, flag, file and
- * report of `syncopate train`. Everything it uses is public.
+/* Your own model and data, from C: a small convolutional network, built layer by layer, learns
+ * images that this program draws when they are needed, with every method, flag, file and report of
+ * `syncopate train`. It uses only the public interface.
  *
  *     own_model --algo gtopk --workers 4 --out runs/own
  *     mpirun -np 4 own_model --algo gtopk --checkpoint-every 50 --out runs/own
@@ -14,9 +14,9 @@
 
 enum { SIDE = 16, CLASSES = 4, EXAMPLES = 2048, TEST = 256 };
 
-/* A bar of one of four directions through noise. Where it lies depends on the example, the noise on
- * the epoch too; both are drawn from these numbers alone, so that the same image comes out for
- * every worker, today and when the run goes on tomorrow. */
+/* A bar in one of four directions, with noise. Its position depends on the example, the noise also
+ * on the epoch; both are functions of these numbers alone, so that every worker gets the same
+ * image, also when the run is resumed later. */
 static bool draw(void *context, const struct syn_data_wanted *wanted, float *image, int32_t *label)
 {
     struct syn_random random;
@@ -49,8 +49,8 @@ static enum syn_status make_data(struct syn_data **data)
     return syn_data_from_maker(&maker, data);
 }
 
-/* convolution - batch norm and ReLU - pooling - inner product. Whatever does not fit is told when
- * the run begins. */
+/* convolution - batch norm and ReLU - pooling - inner product. Mismatches are reported when the run
+ * begins. */
 static enum syn_status make_graph(struct syn_graph **graph)
 {
     struct syn_convolution edges = {.outputs = 16, .kernel = 3, .padding = 1, .no_bias = true};
@@ -67,7 +67,8 @@ static enum syn_status make_graph(struct syn_graph **graph)
     return SYN_OK;
 }
 
-/* --name value, or --name=value; what the library calls it. */
+/* --name value, or --name=value, with the library's names. If only is not NULL, other names are
+ * skipped. */
 static enum syn_status read_flags(int argc, char **argv, const char *only,
                                   struct syn_train_options *options)
 {
@@ -88,7 +89,7 @@ static enum syn_status read_flags(int argc, char **argv, const char *only,
     return status;
 }
 
-/* What a method or the run to resume brings comes first, what was typed goes over it. */
+/* The settings of the method or of the resumed run come first; the command line overrides them. */
 static enum syn_status choose(int argc, char **argv, struct syn_train_options *options)
 {
     char directory[SYN_TEXT_BYTES];

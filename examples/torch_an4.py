@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Speech: bidirectional LSTMs and CTC on AN4's recordings, judged by the word error rate; see torch_run.py.
+"""Speech: bidirectional LSTMs and CTC on AN4's recordings, evaluated by the word error rate; see torch_run.py.
 
     python3 -m syncopate.torch.run --nproc_per_node 4 examples/torch_an4.py --data-dir an4 --algo gtopk
     examples/make_an4.py spoken && mpirun -n 2 /usr/bin/python3 examples/torch_an4.py --data-dir spoken
 
-AN4 is read as its authors hand it out (torch_an4_data.py); make_an4.py makes a corpus of tones in the same form.
+AN4 is read as its authors distribute it (torch_an4_data.py); make_an4.py writes a corpus of tones in the same form.
 """
 import hashlib
 import sys
@@ -22,8 +22,8 @@ CLIP = 10.0  # of the gradient's norm
 
 
 class Listener(nn.Module):
-    """Features [time][batch][size] to the logarithm of each letter's probability. Layer norm, not batch norm:
-    what is heard of a recording does not depend on those beside it, nor on the number of workers."""
+    """Features [time][batch][size] to the logarithm of each letter's probability. It uses layer norm, not batch norm, so
+    that the result for a recording does not depend on others in its batch, nor on the number of workers."""
 
     def __init__(self, size, letters, width, layers):
         super().__init__()
@@ -41,7 +41,7 @@ class Listener(nn.Module):
 
 
 class Corpus:
-    """A part of the data as batches: recordings of about the same length beside each other."""
+    """A part of the data as batches of recordings of about the same length."""
 
     def __init__(self, utterances, features, letters):
         self.utterances = sorted(utterances, key=lambda each: (len(each.sound), each.name))
@@ -56,7 +56,7 @@ class Corpus:
                 (torch.cat(texts), torch.tensor([len(each) for each in texts])))
 
     def batches(self, batch, rank, workers, seed):
-        """This worker's part of every batch, without end: the short ones first, later epochs in random order."""
+        """This worker's part of every batch, endlessly: in the first epoch short ones first, later in random order."""
         count = len(self.utterances)
         group = batch * workers
         starts = torch.arange(0, count, group)
@@ -76,7 +76,7 @@ def loss_of(scores, labels):
 
 @torch.no_grad()
 def evaluate(model, corpus, batch):
-    """(mean loss, nan, error rates by word and letter): greedy decoding, all of the part."""
+    """(mean loss, nan, error rates by word and letter) of the whole part, with greedy decoding."""
     model.eval()
     loss, words, word_errors, letters, letter_errors = 0.0, 0, 0, 0, 0
     for first in range(0, len(corpus.utterances), batch):
@@ -95,7 +95,7 @@ def evaluate(model, corpus, batch):
 
 
 def read(flags):
-    """((training, test), lines on recordings that are left out, what a worker must have in common with others)."""
+    """((training, test), messages about recordings that are left out, a digest that must be the same on all workers)."""
     train, odd = an4.read_part(flags.data_dir, "train", flags.stack)
     test, odd_test = an4.read_part(flags.data_dir, "test", flags.stack)
     digest = hashlib.sha256()
@@ -105,7 +105,7 @@ def read(flags):
 
 
 def read_together(flags, rank, workers):
-    """The corpus, which all workers must have alike. What is wrong with it is said by one of them."""
+    """The corpus, which must be the same on all workers. If something is wrong with it, one of them reports it."""
     try:
         parts, odd, digest = read(flags)
         answer = ("", digest)
@@ -118,7 +118,7 @@ def read_together(flags, rank, workers):
     if wrong:
         refuse(wrong[0][1], rank == wrong[0][0])
     if differs:
-        refuse(f"{flags.data_dir}: worker {differs[0]} has other recordings or words than worker 0", rank == 0)
+        refuse(f"{flags.data_dir}: worker {differs[0]} has different recordings or words than worker 0", rank == 0)
     if rank == 0:
         an4.warn(odd)
     return parts, len(odd)
@@ -127,15 +127,15 @@ def read_together(flags, rank, workers):
 def refuse(text, aloud):
     if aloud:
         print(text, file=sys.stderr, flush=True)
-    torch.distributed.barrier()  # so that nobody ends before the reason is said
-    torch.distributed.destroy_process_group()  # or PyTorch 2.6 may abort at the end, in threads of its own
+    torch.distributed.barrier()  # so that no worker ends before the reason is printed
+    torch.distributed.destroy_process_group()  # otherwise PyTorch 2.6 may abort at exit, in its own threads
     raise SystemExit(2)
 
 
 def add_flags(parser):
     parser.add_argument("--features", choices=("mel", "spectrogram"), default="mel")
-    for name, value, meaning in (("bands", 40, "of mel"), ("stack", 2, "windows of 10 ms that a step hears"),
-                                 ("width", 800, "of each direction"), ("layers", 5, "")):
+    for name, value, meaning in (("bands", 40, "mel bands"), ("stack", 2, "windows of 10 ms per step of the network"),
+                                 ("width", 800, "width of each direction"), ("layers", 5, "LSTM layers")):
         parser.add_argument(f"--{name}", type=torch_run.positive, default=value, help=meaning)
 
 

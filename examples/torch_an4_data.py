@@ -1,10 +1,11 @@
-"""AN4 as it is handed around: what was said, what it sounds like, and what a network hears of it.
+"""AN4 as it is distributed: transcriptions, recordings, and the features that a network gets.
 
     DIR/etc/an4_train.fileids           one recording per line, without its ending: an4_clstk/fash/an251-fash-b
     DIR/etc/an4_train.transcription     <s> YES </s> (an251-fash-b)
     DIR/wav/an4_clstk/fash/*.raw        16 bits, 16 kHz, one channel, big-endian, no header; or *.wav
 
-and the same with an4_test. A recording that is odd is named, counted and left out; a part without any is refused.
+and the same with an4_test. A recording that cannot be used is named, counted and left out; a part without usable
+recordings is refused.
 """
 import collections
 import math
@@ -18,7 +19,7 @@ import torch
 RATE = 16000
 WINDOW, HOP = 320, 160  # 20 ms every 10 ms
 BINS = WINDOW // 2 + 1
-NAMED = 10  # odd recordings of a part that are named; more are only counted
+NAMED = 10  # how many unusable recordings of a part are named; more are only counted
 NYQUIST = RATE / 2
 
 Utterance = collections.namedtuple("Utterance", "name text sound")
@@ -34,13 +35,13 @@ def lines_of(path):
         with open(path, encoding="utf-8") as file:
             return [(i + 1, line.strip()) for i, line in enumerate(file) if line.strip()]
     except FileNotFoundError:
-        raise SystemExit(f"{path}: not there; expected AN4's form, with etc/ and wav/ (--data-dir)") from None
+        raise SystemExit(f"{path}: not found; expected AN4's form, with etc/ and wav/ (--data-dir)") from None
     except UnicodeDecodeError:
-        raise SystemExit(f"{path}: not text in UTF-8") from None
+        raise SystemExit(f"{path}: not UTF-8 text") from None
 
 
 def read_transcription(path):
-    """What was said, by the last part of a recording's name."""
+    """The words of each recording, by the last part of its name."""
     said = {}
     for number, line in lines_of(path):
         match = re.fullmatch(r"(?:<s>)?\s*(.*?)\s*(?:</s>)?\s*\(([^()\s]+)\)", line)
@@ -68,7 +69,7 @@ def read_raw(path):
     with open(path, "rb") as file:
         data = file.read()
     if len(data) % 2:
-        raise Odd(f"cut short: {len(data)} bytes, and a sample has 2")
+        raise Odd(f"cut short: {len(data)} bytes; expected a multiple of 2")
     octets = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(0)
     pairs = octets.view(-1, 2).to(torch.int32)
     return (pairs[:, 0] << 8 | pairs[:, 1]).to(torch.int16)  # big-endian
@@ -84,18 +85,18 @@ def read_sound(path):
             if len(samples) < WINDOW:
                 raise Odd(f"{len(samples)} samples; expected at least {WINDOW}")
             return samples.float() / 32768
-    raise Odd("neither .raw nor .wav is there")
+    raise Odd("neither .raw nor .wav was found")
 
 
 def shortest(text):
-    """How many outputs CTC needs for a text: one per letter, and a blank between two that are the same."""
+    """How many outputs CTC needs for a text: one per letter, and a blank between two equal letters."""
     return len(text) + sum(a == b for a, b in zip(text, text[1:]))
 
 
 def read_utterance(directory, said, name, stack):
     key = name.split("/")[-1]
     if not said.get(key):
-        raise Odd(f"no words of ({key}) in the transcription")
+        raise Odd(f"no words for ({key}) in the transcription")
     sound = read_sound(os.path.join(directory, "wav", name))
     outputs = frames_of(len(sound)) // stack
     if outputs < shortest(said[key]):
@@ -105,7 +106,7 @@ def read_utterance(directory, said, name, stack):
 
 
 def read_part(directory, part, stack):
-    """(the recordings of a part, a line for each that is left out)."""
+    """(the recordings of a part, a message for each that is left out)."""
     listed = os.path.join(directory, "etc", f"an4_{part}.fileids")
     names = [name for _, name in lines_of(listed)]
     said = read_transcription(os.path.join(directory, "etc", f"an4_{part}.transcription"))
@@ -129,12 +130,12 @@ def warn(odd):
 
 
 def frames_of(samples):
-    """How many windows a sound of so many samples has."""
+    """The number of windows in a sound with this number of samples."""
     return 1 + (samples - WINDOW) // HOP
 
 
 def mel_filters(bands):
-    """[bins][bands]: triangles that are equally wide on the mel scale, as ears have it."""
+    """[bins][bands]: triangles that are equally wide on the mel scale."""
     def mel(hertz):
         return 2595 * math.log10(1 + hertz / 700)
 
@@ -146,7 +147,7 @@ def mel_filters(bands):
 
 
 class Features:
-    """What a network hears: the logarithm of a spectrogram, by bins or by mel bands, normalised by recording."""
+    """The network's input: the logarithm of a spectrogram, by bins or by mel bands, normalised per recording."""
 
     def __init__(self, kind, bands, stack):
         self.filters = mel_filters(bands) if kind == "mel" else None
@@ -154,7 +155,7 @@ class Features:
         self.size = stack * (bands if kind == "mel" else BINS)
 
     def __call__(self, sound):
-        """[outputs][size]: `stack` windows side by side, so that the network has fewer steps to go."""
+        """[outputs][size]: `stack` windows side by side, so that the network has fewer steps."""
         power = torch.stft(sound, WINDOW, HOP, window=torch.hamming_window(WINDOW), center=False,
                            return_complex=True).abs().square().t()
         heard = torch.log((power if self.filters is None else power @ self.filters) + 1e-6)
@@ -174,17 +175,17 @@ class Letters:
         return len(self.letters) + 1
 
     def encode(self, text):
-        """Letters that the training part does not have cannot be learned, and are left out."""
+        """The text as numbers. Letters that do not occur in the training part cannot be learned, and are left out."""
         return torch.tensor([self.number[letter] for letter in text if letter in self.number])
 
     def decode(self, numbers):
-        """The text of the likeliest outputs: repetitions are one letter, blanks none."""
+        """The text of the most likely outputs: repetitions are one letter, blanks none."""
         merged = [b for a, b in zip([0, *numbers], numbers) if a != b]
         return "".join(self.letters[number - 1] for number in merged if number)
 
 
 def distance(one, other):
-    """How many insertions, deletions and replacements lead from one list to the other."""
+    """The edit distance: how many insertions, deletions and replacements turn one list into the other."""
     row = list(range(len(other) + 1))
     for i, a in enumerate(one):
         before, row = row, [i + 1]

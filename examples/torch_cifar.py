@@ -13,7 +13,7 @@ DEVIATION = torch.tensor([0.2470, 0.2435, 0.2616]).view(3, 1, 1)
 
 
 class Block(nn.Module):
-    """Two convolutions and a way around them, which halves the image by leaving pixels out."""
+    """Two convolutions and a shortcut, which halves the image by leaving pixels out."""
 
     def __init__(self, inputs, width):
         super().__init__()
@@ -76,7 +76,7 @@ def main():
     torch.set_num_threads(flags.threads)
     torch.manual_seed(flags.seed)
     model = make_model()
-    torch.manual_seed(1000 * flags.seed + rank)  # other crops on every worker
+    torch.manual_seed(1000 * flags.seed + rank)  # different crops on every worker
     test = load(flags.data_dir, ["test_batch"])
     images, labels = load(flags.data_dir, [f"data_batch_{i}" for i in range(1, 6)])
     shares = batches(images, labels, flags.batch, flags.seed, rank, workers)

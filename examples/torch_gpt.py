@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""A small GPT with AdamW on letters or words of any text: cosine schedule, clipping, accumulation, bfloat16.
+"""A small GPT, trained with AdamW on letters or words of any text: cosine schedule, clipping, accumulation, bfloat16.
 
     python3 -m syncopate.torch.run --nproc_per_node 4 examples/torch_gpt.py --algo outer --every 30
     mpirun -n 4 /usr/bin/python3 examples/torch_gpt.py --algo ddp --text my.txt --level words
 
 Everything about Syncopate is in torch_gpt_method.py. Without --text it reads the Brown corpus, whose validation
-part is held out; of a file of your own the last tenth is.
+part is held out; with your own file, the last tenth is held out.
 """
 import argparse
 import collections
@@ -26,7 +26,7 @@ JUDGED = 256  # windows of held-out text
 
 
 class Block(nn.Module):
-    """Every place looks at those before it, then thinks."""
+    """Causal self-attention, then a feed-forward network."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -60,7 +60,7 @@ class Gpt(nn.Module):
         self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, kinds, bias=False)
         for name, parameter in self.named_parameters():
-            if parameter.dim() > 1:  # as GPT-2: what adds to the stream is smaller in deep networks
+            if parameter.dim() > 1:  # as in GPT-2: weights that add to the residual stream are smaller in deep networks
                 deep = name.endswith(("tell.weight", "think.2.weight"))
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * layers) if deep else 0.02)
         self.head.weight = self.tokens.weight
@@ -83,7 +83,7 @@ def read_texts(flags):
 
 
 def numbered(texts, most):
-    """The texts as numbers of tokens, and how many kinds there are; rare and new ones are kind 0."""
+    """The texts as token numbers, and the number of kinds; rare and new tokens are kind 0."""
     frequent = collections.Counter(texts[0]).most_common(most - 1)
     number = {token: i + 1 for i, (token, _) in enumerate(frequent)}
     return [torch.tensor([number.get(token, 0) for token in text], dtype=torch.int32) for text in texts], \
@@ -91,7 +91,7 @@ def numbered(texts, most):
 
 
 def batches(text, flags, rank):
-    """This worker's random windows, without end."""
+    """This worker's random windows, endlessly."""
     generator = torch.Generator().manual_seed(1000 * flags.seed + rank)
     while True:
         starts = torch.randint(len(text) - flags.length, (flags.batch, 1), generator=generator)
@@ -100,7 +100,7 @@ def batches(text, flags, rank):
 
 
 def has_bfloat16():
-    """Whether the processor multiplies bfloat16 by itself. Some only say so: a child process tries."""
+    """Whether the processor multiplies bfloat16 in hardware. Some only claim to, so a child process tries it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             if "avx512_bf16" not in file.read():
@@ -116,7 +116,7 @@ def has_bfloat16():
 
 
 def loss_of(model, inputs, wanted, flags):
-    """The mean loss by token; products in 16 bits if asked for, the rest in 32."""
+    """The mean loss per token; matrix products in 16 bits if requested, everything else in 32."""
     with torch.autocast("cpu", torch.bfloat16, enabled=flags.dtype == "bfloat16"):
         scores = model(inputs)
     return F.cross_entropy(scores.float().flatten(0, 1), wanted.flatten())
@@ -124,7 +124,7 @@ def loss_of(model, inputs, wanted, flags):
 
 @torch.no_grad()
 def evaluate(model, text, flags):
-    """Mean loss by token of the same windows of held-out text on every worker."""
+    """The mean loss per token on windows of held-out text, the same on every worker."""
     starts = torch.linspace(0, len(text) - flags.length - 1, JUDGED).long().view(-1, 1)
     windows = text[starts + torch.arange(flags.length + 1)].long()
     losses = [loss_of(model, part[:, :-1], part[:, 1:], flags).item() for part in windows.split(32)]
@@ -132,14 +132,14 @@ def evaluate(model, text, flags):
 
 
 def groups_of(model, decay):
-    """As usual with AdamW: matrices decay, vectors do not."""
+    """As usual with AdamW, matrices decay and vectors do not."""
     parameters = list(model.parameters())
     return [{"params": [each for each in parameters if each.dim() > 1], "weight_decay": decay},
             {"params": [each for each in parameters if each.dim() < 2], "weight_decay": 0.0}]
 
 
 def schedule_of(flags):
-    """The share of the learning rate in a step: a linear warm-up, then a cosine down to a tenth."""
+    """The factor of the learning rate in a step: a linear warm-up, then a cosine down to a tenth."""
     def share(step):
         if step < flags.warmup:
             return (step + 1) / flags.warmup
@@ -151,17 +151,17 @@ def schedule_of(flags):
 def read_flags():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     torch_gpt_method.add_flags(parser)
-    parser.add_argument("--text", help="a text file of your own")
+    parser.add_argument("--text", help="your own text file")
     parser.add_argument("--data-dir", default=os.environ.get("SYNCOPATE_DATA", "data"))
     parser.add_argument("--level", choices=("letters", "words"), default="letters")
     for name, value in {"kinds": 10000, "layers": 2, "width": 128, "heads": 4, "length": 64, "batch": 8,
                         "steps": 1000, "accumulate": 1, "warmup": 50, "seed": 1, "threads": 1}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--lr", type=float, default=1e-3, help="at its highest")
-    parser.add_argument("--decay", type=float, default=0.1, help="of weights")
-    parser.add_argument("--clip", type=float, default=1.0, help="of the gradient's norm; 0: not at all")
+    parser.add_argument("--lr", type=float, default=1e-3, help="peak learning rate")
+    parser.add_argument("--decay", type=float, default=0.1, help="weight decay")
+    parser.add_argument("--clip", type=float, default=1.0, help="maximum norm of the gradient; 0: no clipping")
     parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto",
-                        help="auto: bfloat16 if the processor multiplies it by itself")
+                        help="auto: bfloat16 if the processor multiplies it in hardware")
     parser.add_argument("--out", help="directory for settings.json, metrics.jsonl and summary.json")
     flags = parser.parse_args()
     if flags.dtype == "auto":
@@ -170,7 +170,7 @@ def read_flags():
 
 
 def step_of(method, data, flags):
-    """One step: gradients of several batches add up, and only the last one is exchanged. The mean loss."""
+    """One step: gradients of several batches add up, with an exchange only at the last. Returns the mean loss."""
     total = 0.0
     for last in [False] * (flags.accumulate - 1) + [True]:
         with method.passing(last):

@@ -1,8 +1,8 @@
-"""How examples/torch_gpt.py exchanges what it learns: all of Syncopate that is in it.
+"""How examples/torch_gpt.py exchanges what it learns: all of its code for Syncopate.
 
-    ddp       PyTorch's own all-reduce of gradients, to compare with
+    ddp       PyTorch's own all-reduce of gradients, for comparison
     outer     local steps of AdamW, then one exchange of what they changed (syncopate.torch.Outer)
-    updates   the same by syncopate.torch.attach(), with its own settings
+    updates   the same with syncopate.torch.attach() and its default settings
     others    a method of syncopate.torch.attach() for gradients
 """
 import contextlib
@@ -18,17 +18,17 @@ def add_flags(parser):
     """The flags that choose a method."""
     parser.add_argument("--algo", default="outer", choices=["ddp", "outer", "updates", *torch_run.GRADIENT_METHODS])
     parser.add_argument("--every", type=int, default=30, help="outer: steps between two exchanges")
-    parser.add_argument("--outer-lr", type=float, help="outer: of the step that applies the mean")
-    parser.add_argument("--outer-momentum", type=float, help="outer: of that step")
-    parser.add_argument("--values", help="outer: how values travel, such as q2, q4, q8, f32")
+    parser.add_argument("--outer-lr", type=float, help="outer: learning rate of the step that applies the mean")
+    parser.add_argument("--outer-momentum", type=float, help="outer: momentum of that step")
+    parser.add_argument("--values", help="outer: value form, such as q2, q4, q8, f32")
     parser.add_argument("--density", type=float, help="share of the entries sent")
     parser.add_argument("--delayed", action="store_true", help="outer: exchange during the next steps")
 
 
 class Method:
-    """A model, its optimizer, and the way they are exchanged.
+    """A model, its optimizer, and how they are exchanged.
 
-    groups  the parameters as AdamW takes them
+    groups  the parameter groups for AdamW
     """
 
     def __init__(self, model, groups, flags):
@@ -48,19 +48,19 @@ class Method:
         self.parameters = sum(each.numel() for each in model.parameters())
 
     def passing(self, is_last):
-        """While it is entered, a backward pass: gradients that only add up are not exchanged."""
+        """The context of a backward pass: gradients that only add up are not exchanged."""
         wait = not is_last and self.algo != "outer"
         return self.model.no_sync() if wait else contextlib.nullcontext()
 
     def evaluating(self):
-        """While it is entered, the model has the weights to judge."""
+        """A context in which the model has the weights to evaluate."""
         if not isinstance(self.source, syncopate.torch.Outer):
             return contextlib.nullcontext()
         self.source.exchange()  # what the last steps have learned
         return self.source.settle()
 
     def metrics(self, flags):
-        """The files of the run, if wanted."""
+        """The files of the run, if requested."""
         if not flags.out or not self.source:
             return None
         return syncopate.torch.Metrics(flags.out, self.source, steps_per_epoch=flags.steps, unit="words",
@@ -74,6 +74,6 @@ class Method:
         return {"bytes_out_per_step": 8 * self.parameters * (workers - 1) / workers}
 
     def close(self):
-        """End."""
+        """Close the exchange."""
         if self.source:
             self.source.close()

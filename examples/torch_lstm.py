@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A word-level LSTM on the Brown corpus, or any text in the form of Penn Treebank's; see torch_run.py."""
+"""A word-level LSTM on the Brown corpus, or any text in the form of the Penn Treebank; see torch_run.py."""
 import math
 
 import torch
@@ -10,12 +10,12 @@ import torch_run
 import syncopate.torch
 
 HIDDEN = 200
-TIME = 35  # words of a column that a step sees
+TIME = 35  # words of a column in each step
 CLIP = 0.25
 
 
 class Lstm(nn.Module):
-    """Two layers; the hidden state is carried from step to step."""
+    """Two layers; the hidden state is carried over from step to step."""
 
     def __init__(self, words):
         super().__init__()
@@ -34,7 +34,7 @@ class Lstm(nn.Module):
 
 
 def load(directory):
-    """The three parts as numbers of words, and how many words there are."""
+    """The three parts as word numbers, and the number of different words."""
     texts = {}
     for part in ("train", "valid", "test"):
         with open(torch_run.find(directory, "brown", f"ptb.{part}.txt"), encoding="utf-8") as file:
@@ -46,13 +46,13 @@ def load(directory):
 
 
 def columns(tokens, count):
-    """[length][count]: the text cut into columns that are read side by side."""
+    """[length][count]: the text split into columns that are read in parallel."""
     length = len(tokens) // count
     return tokens[:length * count].view(count, length).t().contiguous()
 
 
 def batches(text, batch, rank, workers):
-    """This worker's columns, from the beginning to the end, again and again."""
+    """This worker's columns, from beginning to end, endlessly."""
     mine = columns(text, batch * workers)[:, rank * batch:(rank + 1) * batch]
     while True:
         for first in range(0, len(mine) - TIME - 1, TIME):
@@ -65,7 +65,7 @@ def loss_of(scores, labels):
 
 @torch.no_grad()
 def evaluate(model, text):
-    """Mean loss by word; its exponential is the perplexity."""
+    """The mean loss per word; its exponential is the perplexity."""
     kept, model.carried = model.carried, None
     table = columns(text, 10)
     losses = [loss_of(model(table[first:first + TIME]), table[first + 1:first + TIME + 1]).item()

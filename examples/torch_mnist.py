@@ -17,7 +17,7 @@ def make_model():
 
 
 def load(directory, part):
-    """Images [n][1][28][28], their mean 0 and deviation 1, and labels."""
+    """Images [n][1][28][28], with mean 0 and standard deviation 1, and labels."""
     def read(kind, head):
         path = torch_run.find(directory, "mnist", f"{part}-{kind}-ubyte")
         with open(path, "rb") as file:
@@ -27,7 +27,7 @@ def load(directory, part):
 
 
 def batches(images, labels, batch, seed, rank, workers):
-    """This worker's share of every epoch, in an order that all workers know."""
+    """This worker's share of every epoch, in an order common to all workers."""
     epoch = 0
     while True:
         order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed + epoch))
@@ -49,7 +49,7 @@ def main():
     flags = torch_run.read_flags(__doc__, epochs=2, batch=16, lr=0.02)
     rank, workers = syncopate.torch.init()
     torch.set_num_threads(flags.threads)
-    torch.manual_seed(flags.seed)  # the same weights everywhere
+    torch.manual_seed(flags.seed)  # the same weights on every worker
     model = make_model()
     test = load(flags.data_dir, "t10k")
     images, labels = load(flags.data_dir, "train")

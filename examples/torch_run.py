@@ -1,6 +1,6 @@
-"""What the PyTorch examples share: flags, choosing the method, the training loop.
+"""Code shared by the PyTorch examples: flags, choosing the method, the training loop.
 
-Start any of them with as many processes as you like; on one machine, with Debian's PyTorch:
+Start any of them with any number of processes; on one machine, with Debian's PyTorch:
 
     python3 -m syncopate.torch.run --nproc_per_node 4 examples/torch_mnist.py --algo gtopk
     mpirun -n 4 /usr/bin/python3 examples/torch_mnist.py --algo ssd-sgd --delay 4
@@ -25,52 +25,52 @@ GRADIENT_METHODS = ("ssgd", "topk", "gtopk", "strom")
 
 
 def positive(text):
-    """A whole number from 1 on."""
+    """A whole number, 1 or more."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number, 1 or more")
     return int(text)
 
 
 def read_flags(description, add_more=lambda parser: None, **defaults):
-    """The flags of an example, with its own defaults; add_more(parser) adds what only it has."""
+    """The flags of an example, with its own defaults; add_more(parser) adds flags that only this example has."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algo", default="gtopk", choices=["ddp", *syncopate.recipes()],
-                        help="ddp: PyTorch's own exchange, to compare with")
+                        help="ddp: PyTorch's own exchange, for comparison")
     parser.add_argument("--density", type=float, default=0.001, help="share of the entries sent")
     parser.add_argument("--delay", type=int, default=4, help="ssd-sgd: steps between two pulls")
     parser.add_argument("--epochs", type=float, default=defaults["epochs"])
     parser.add_argument("--steps", type=int, default=0, help="instead of epochs")
-    parser.add_argument("--batch", type=positive, default=defaults["batch"], help="of each worker")
-    parser.add_argument("--lr", type=float, default=defaults["lr"], help="at its highest")
+    parser.add_argument("--batch", type=positive, default=defaults["batch"], help="batch of each worker")
+    parser.add_argument("--lr", type=float, default=defaults["lr"], help="peak learning rate")
     parser.add_argument("--momentum", type=float, default=defaults.get("momentum", 0.9))
     parser.add_argument("--weight-decay", type=float, default=defaults.get("weight_decay", 1e-4))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="cores of each worker")
     parser.add_argument("--data-dir", default=os.environ.get("SYNCOPATE_DATA", "data"))
     parser.add_argument("--out", help="directory for settings.json, metrics.jsonl and summary.json")
-    parser.add_argument("--quiet", "--json", action="store_true", help="only the summary, as JSON")
+    parser.add_argument("--quiet", "--json", action="store_true", help="print only the summary, as JSON")
     add_more(parser)
     return parser.parse_args()
 
 
 def find(directory, data, name):
-    """A file of a data set, or how to get it."""
+    """The path of a file of a data set; if it is missing, exit and say how to get it."""
     for folder in (os.path.join(directory, data), directory):
         path = os.path.join(folder, name)
         if os.path.exists(path):
             return path
-    raise SystemExit(f"no {name} in {directory}; get it by: build/syncopate data get {data}")
+    raise SystemExit(f"no {name} in {directory}; to download it: build/syncopate data get {data}")
 
 
 def density_of(flags, warmup):
-    """What a method that sends part of the gradient is told about that part."""
+    """The density options of methods that send part of the gradient."""
     if flags.algo == "ssgd":
         return {}
     return {"density": flags.density, **({} if flags.algo == "strom" else {"density_warmup": warmup})}
 
 
 class Method:
-    """A model together with the way its gradients or weights are exchanged."""
+    """A model and how its gradients or weights are exchanged."""
 
     def __init__(self, model, flags, steps):
         self.flags = flags
@@ -91,24 +91,24 @@ class Method:
                 **({"delay": flags.delay} if flags.algo == "ssd-sgd" else {}))
 
     def evaluating(self):
-        """While it is entered, the model has the weights to judge."""
+        """A context in which the model has the weights to evaluate."""
         settle = getattr(self.optimizer, "settle", contextlib.nullcontext)
         return settle()
 
 
 def count(scores, labels):
-    """(examples of a step, the share that was right)."""
+    """(examples of a step, the share classified correctly)."""
     return labels.numel(), (scores.detach().argmax(-1) == labels).float().mean().item()
 
 
 def train(model, batches, steps_per_epoch, evaluate, flags, *, name, data, loss_of, clip=0.0,
           unit="images", count_of=count, **facts):
-    """Train, judge, and print the summary on the first worker.
+    """Train, evaluate, and print the summary on the first worker.
 
-    batches   yields (inputs, labels) of this worker's share, without end
-    evaluate  of the model: (test loss, test accuracy or nan[, more for the summary])
+    batches   yields (inputs, labels) of this worker's share, endlessly
+    evaluate  of the model: returns (test loss, test accuracy or nan[, more for the summary])
     loss_of   of (scores, labels)
-    facts     what else the summary is to have
+    facts     further contents of the summary
     """
     rank = torch.distributed.get_rank()
     steps = flags.steps or max(1, round(flags.epochs * steps_per_epoch))

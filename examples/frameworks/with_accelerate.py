@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Accelerate: its prepare() wraps the model as usual, and Outer takes what it returns.
+"""Accelerate: its prepare() wraps the model as usual, and Outer accepts the result.
 
     accelerate launch --num_processes 4 --cpu examples/frameworks/with_accelerate.py
 
-Not run: Debian has no package of Accelerate. The tests run it where it is installed.
+Not run by us: Debian has no Accelerate package. The tests run it if it is installed.
 """
 import torch
 from accelerate import Accelerator
@@ -17,7 +17,7 @@ def main():
     torch.manual_seed(1)
     model = nn.Linear(8, 2)
     model, optimizer = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), 1e-2))
-    syncopate.torch.init()  # harmless if Accelerate has done it; alone it has not
+    syncopate.torch.init()  # harmless if Accelerate has done it, which it does not with a single process
     outer = syncopate.torch.Outer(model, optimizer, every=5)  # or attach(model, optimizer=optimizer)
     for _ in range(20):
         optimizer.zero_grad()

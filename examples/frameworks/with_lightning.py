@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Lightning: a callback that makes an Outer when training starts and closes it at the end.
+"""Lightning: a callback that creates an Outer when training starts and closes it at the end.
 
     torchrun --nproc_per_node 4 examples/frameworks/with_lightning.py
 
-The strategy is ddp, so that processes find each other; its gradients stay with their workers from then on. Not run:
-Debian has no package of Lightning. The tests run it where it is installed.
+The strategy is ddp, so that processes find each other; from then on, gradients stay with their workers. Not run by us:
+Debian has no Lightning package. The tests run it if it is installed.
 """
 import os
 
@@ -16,7 +16,7 @@ import syncopate.torch
 
 
 class Local(lightning.Callback):
-    """Local steps, and what they have changed exchanged now and then. Options are Outer's."""
+    """Local steps, with an exchange of what they have changed every few steps. Options are those of Outer."""
 
     def __init__(self, **options):
         self.options = options
@@ -27,7 +27,7 @@ class Local(lightning.Callback):
         self.outer = syncopate.torch.Outer(trainer.model, trainer.optimizers[0], **self.options)
 
     def on_train_end(self, trainer, pl_module):
-        self.outer.exchange()  # the last steps, too
+        self.outer.exchange()  # for the last steps
         print(self.outer.stats()["exchanges"], "exchanges", flush=True)
         self.outer.close()
 

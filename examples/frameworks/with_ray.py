@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Ray Train: every worker's function makes an Outer of its own.
+"""Ray Train: every worker's function creates its own Outer.
 
     python3 examples/frameworks/with_ray.py
 
-Not run: Debian has no package of Ray. The tests run it where it is installed.
+Not run by us: Debian has no Ray package. The tests run it if it is installed.
 """
 import ray.train.torch
 import torch
@@ -17,7 +17,7 @@ def train(_settings):
     torch.manual_seed(1)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
-    outer = syncopate.torch.Outer(model, optimizer, every=5)  # prepare_model() is not needed, and may be there
+    outer = syncopate.torch.Outer(model, optimizer, every=5)  # prepare_model() is not needed, but does no harm
     for _ in range(20):
         optimizer.zero_grad()
         inputs = torch.randn(16, 8)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Transformers' Trainer: a callback that makes an Outer when training begins and closes it at the end.
+"""Transformers' Trainer: a callback that creates an Outer when training begins and closes it at the end.
 
     torchrun --nproc_per_node 4 examples/frameworks/with_transformers.py
 
-Not run: Debian has no package of Transformers. The tests run it where it is installed.
+Not run by us: Debian has no Transformers package. The tests run it if it is installed.
 """
 import tempfile
 
@@ -14,7 +14,7 @@ import syncopate.torch
 
 
 class Local(transformers.TrainerCallback):
-    """Local steps, and what they have changed exchanged now and then. Options are Outer's."""
+    """Local steps, with an exchange of what they have changed every few steps. Options are those of Outer."""
 
     def __init__(self, **options):
         self.options = options
@@ -25,7 +25,7 @@ class Local(transformers.TrainerCallback):
         self.outer = syncopate.torch.Outer(model, optimizer, **self.options)
 
     def on_train_end(self, args, state, control, **more):
-        self.outer.exchange()  # the last steps, too
+        self.outer.exchange()  # for the last steps
         print(self.outer.stats()["exchanges"], "exchanges", flush=True)
         self.outer.close()
 

@@ -181,7 +181,7 @@ def test_words_that_are_missing_leave_a_recording_out(few):
     path.write_text("".join(path.read_text(encoding="utf-8").splitlines(True)[1:]), encoding="utf-8")
     done = one_step(few)
     lines = [line for line in done.stderr.splitlines() if "left out" in line]
-    assert summary_of(done)["left_out"] == 1 and len(lines) == 1 and "no words of (an0-fone-b)" in lines[0]
+    assert summary_of(done)["left_out"] == 1 and len(lines) == 1 and "no words for (an0-fone-b)" in lines[0]
 
 
 def drop_words(folder):
@@ -201,7 +201,7 @@ def list_nothing(folder):
 
 
 @pytest.mark.parametrize("spoil, words", [
-    (drop_words, "an4_train.transcription: not there"), (spoil_words, "an4_train.transcription:1: 'YES an0'"),
+    (drop_words, "an4_train.transcription: not found"), (spoil_words, "an4_train.transcription:1: 'YES an0'"),
     (drop_sounds, "nothing else is left"), (list_nothing, "an4_train.fileids: empty")])
 def test_a_part_that_cannot_be_used_is_refused(spoil, words, an4, few):
     spoil(few)
@@ -213,7 +213,7 @@ def test_one_worker_says_in_one_line_why_a_corpus_is_refused(few):
     drop_words(few)
     done = listen("mpirun", few, *SMALL)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.count("an4_train.transcription: not there") == 1 and "Traceback" not in done.stderr
+    assert done.stderr.count("an4_train.transcription: not found") == 1 and "Traceback" not in done.stderr
 
 
 def test_workers_with_different_recordings_are_refused(few, tmp_path):
@@ -225,9 +225,9 @@ def test_workers_with_different_recordings_are_refused(few, tmp_path):
                                 env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                for rank, folder in enumerate((few, other))]
     codes, outputs = finish(started)
-    assert codes == [2, 2] and "worker 1 has other recordings or words than worker 0" in outputs[0], outputs
+    assert codes == [2, 2] and "worker 1 has different recordings or words than worker 0" in outputs[0], outputs
 
 
 def test_a_size_of_nothing_is_refused(few):
     done = one_step(few, "--layers", "0")
-    assert done.returncode == 2 and "'0'; expected a whole number from 1 on" in done.stderr
+    assert done.returncode == 2 and "'0'; expected a whole number, 1 or more" in done.stderr

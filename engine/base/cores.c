@@ -1,5 +1,5 @@
 /* A process may be limited in two ways: to some cores (its affinity) and to an amount of their time
- * (the quota of a control group, as containers have it). sysconf() knows of neither. */
+ * (the quota of a control group, as in containers). sysconf() accounts for neither. */
 #include "engine/base/cores.h"
 
 #include <limits.h>
@@ -44,14 +44,14 @@ static bool read_words(const char *path, const char *format, char first[32], lon
     return is_read;
 }
 
-/* Cores' time by quota and period; 0 where there is no limit. */
+/* CPU time in cores, from quota and period; 0 if there is no limit. */
 static double by_period(const char *quota, long long period)
 {
-    long long allowed = strtoll(quota, NULL, 10); /* of "max": 0; without a limit: -1 */
+    long long allowed = strtoll(quota, NULL, 10); /* 0 for "max"; -1 if there is no limit */
     return allowed > 0 && period > 0 ? (double)allowed / (double)period : 0;
 }
 
-/* The limit of one group of version 2. */
+/* The limit of one version 2 group. */
 static double limit_2(const char *folder)
 {
     char path[PATH_MAX];
@@ -61,7 +61,7 @@ static double limit_2(const char *folder)
     return read_words(path, "%31s %lld", quota, &period) ? by_period(quota, period) : 0;
 }
 
-/* And of version 1. */
+/* The limit of one version 1 group. */
 static double limit_1(const char *folder)
 {
     char path[PATH_MAX];
@@ -83,7 +83,8 @@ static double smaller(double a, double b)
 }
 
 /* The smallest limit of a group and of those above it. In a container the group's name may be that
- * of the host, which is not to be seen from inside; what lies at the top then is its own. */
+ * of the host, which is not visible from inside; the top of the tree is then the container's own
+ * group. */
 static double limit_upwards(const char *top, const char *group, double (*limit)(const char *))
 {
     char folder[PATH_MAX];
@@ -124,7 +125,7 @@ static double limit_of_line(const char *root, char *line)
     }
     if (!has_word(controllers, "cpu"))
         return 0;
-    snprintf(top, sizeof top, "%.900s/sys/fs/cgroup/cpu", root); /* a link, if with others */
+    snprintf(top, sizeof top, "%.900s/sys/fs/cgroup/cpu", root); /* may be a symlink */
     return limit_upwards(top, group, limit_1);
 }
 

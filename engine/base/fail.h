@@ -1,6 +1,6 @@
-/* How the engine fails: the first to know calls syn_report() with the exact cause; callers pass
- * the status on in silence with SYN_TRY(). The core's own header for this is private to the
- * core. */
+/* How the engine reports failures: the function that detects one calls syn_report() with the exact
+ * cause; callers propagate the status with SYN_TRY() and report nothing. The core's own header for
+ * this is private to the core. */
 #ifndef SYN_ENGINE_BASE_FAIL_H
 #define SYN_ENGINE_BASE_FAIL_H
 
@@ -11,7 +11,8 @@ static inline enum syn_status syn_failure(enum syn_status status)
     return status;
 }
 
-/* The function of that name, with its status as a value that analysers see through. */
+/* Calls the function of that name, and yields the status as a value that static analysers can
+ * follow. */
 #define syn_report(status, ...) ((void)(syn_report)(status, __VA_ARGS__), syn_failure(status))
 
 /* Return from the calling function if call fails. The only control-flow macro. */

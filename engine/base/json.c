@@ -1,5 +1,6 @@
-/* JSON objects into a buffer: the length comes out even where the buffer is too small, so that
- * callers can measure first and allocate then, or give a buffer that is surely large enough. */
+/* Writing JSON objects into a buffer: the length is computed even if the buffer is too small, so
+ * that callers can measure first and then allocate, or pass a buffer that is certainly large
+ * enough. */
 #include "engine/base/json.h"
 
 #include <math.h>

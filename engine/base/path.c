@@ -1,4 +1,5 @@
-/* Paths of bounded length: no allocation, and a path that is too long is refused, not cut. */
+/* Paths of bounded length: no allocation, and a path that is too long is an error, never
+ * truncated. */
 #include "engine/base/path.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ enum syn_status syn_path_make_directory(const char *path)
         memcpy(part, path, i);
         part[i] = '\0';
         if (mkdir(part, 0777) != 0 && !syn_path_is_directory(part))
-            return syn_report(SYN_IO, "%s: cannot make the directory: %s", part, strerror(errno));
+            return syn_report(SYN_IO, "%s: cannot create the directory: %s", part, strerror(errno));
         if (path[i] == '\0')
             break;
     }

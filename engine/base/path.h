@@ -11,11 +11,11 @@
 /* path = directory/name. Too long: SYN_INVALID. */
 enum syn_status syn_path_join(char path[SYN_PATH_BYTES], const char *directory, const char *name);
 
-/* Whether there is a directory, or a regular file, of that path. */
+/* Whether the path is a directory, or a regular file. */
 bool syn_path_is_directory(const char *path);
 bool syn_path_is_file(const char *path);
 
-/* Make a directory and those above it, as far as they are missing. */
+/* Create a directory and any missing parents. */
 enum syn_status syn_path_make_directory(const char *path);
 
 #endif

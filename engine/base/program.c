@@ -1,5 +1,5 @@
-/* Running another program: fork and exec, since a working directory and a process group of its
- * own are wanted; between the two only calls that are safe after a fork of many threads. */
+/* Running another program: fork and exec, because it needs a working directory and a process group
+ * of its own; between the two, only calls that are safe after fork in a multithreaded process. */
 #include "engine/base/program.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define PAUSE_NS    20000000L
 #define ASK_NS      100000000LL
 #define GRACE_NS    2000000000LL
-#define CODE_ABSENT 127 /* as shells have it */
+#define CODE_ABSENT 127 /* as in shells */
 
 static void redirect(const char *path, int flags, int to)
 {
@@ -98,7 +98,7 @@ enum syn_status syn_program_run(const struct syn_program *program, enum syn_prog
         return syn_report(SYN_IO, "%s: cannot be started: %s", program->words[0], strerror(errno));
     if (child == 0)
         become(program);
-    setpgid(child, child); /* the child does so too: whoever comes first */
+    setpgid(child, child); /* the child does so too, to avoid a race */
     *end = wait_for(program, child, code);
     return SYN_OK;
 }

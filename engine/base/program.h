@@ -1,4 +1,4 @@
-/* Running another program, without a shell and never for ever. */
+/* Running another program, without a shell and with a time limit. */
 #ifndef SYN_ENGINE_BASE_PROGRAM_H
 #define SYN_ENGINE_BASE_PROGRAM_H
 
@@ -8,12 +8,13 @@
 #include <syncopate/status.h>
 
 struct syn_program {
-    const char *const *words; /* the program, looked for in PATH, and its arguments, until NULL */
-    const char *directory;    /* to run in */
-    const char *log;          /* file that its output goes to; overwritten */
-    int64_t limit_ms;         /* it is ended after this time */
+    const char *const *words; /* the program, found in PATH, and its arguments, then NULL */
+    const char *directory;    /* its working directory */
+    const char *log;          /* file for its output; overwritten */
+    int64_t limit_ms;         /* it is terminated after this time */
 
-    /* Asked ten times a second whether to go on. (optional; without it only the limit counts) */
+    /* Called ten times a second; false stops the program. (optional; without it only the limit
+     * applies) */
     bool (*goes_on)(void *context);
     void *context;
 };
@@ -21,13 +22,13 @@ struct syn_program {
 enum syn_program_end {
     SYN_PROGRAM_DONE,    /* exit code 0 */
     SYN_PROGRAM_FAILED,  /* another exit code, or a signal */
-    SYN_PROGRAM_ABSENT,  /* there is no such program */
-    SYN_PROGRAM_LATE,    /* the limit came first */
-    SYN_PROGRAM_STOPPED, /* goes_on said no */
+    SYN_PROGRAM_ABSENT,  /* not found */
+    SYN_PROGRAM_LATE,    /* the time limit was reached */
+    SYN_PROGRAM_STOPPED, /* goes_on returned false */
 };
 
-/* Run a program to its end. It has a process group of its own and nothing to read; to end it
- * before its time, the whole group is sent SIGTERM and, two seconds later, SIGKILL.
+/* Run a program until it ends. It has its own process group, and its standard input is empty; to
+ * terminate it early, the whole group is sent SIGTERM and, two seconds later, SIGKILL.
  *   end   how it ended
  *   code  its exit code, if it has one
  * SYN_IO only if it could not be started at all. Blocks. */

@@ -1,4 +1,4 @@
-/* Folders with all that is in them: one walk, deepest first, that a visitor rides on. */
+/* Directory trees: one walk, deepest first, that calls a visitor. */
 #include "engine/base/tree.h"
 
 #include <dirent.h>
@@ -33,7 +33,7 @@ static enum syn_status walk_entries(DIR *folder, const char *path, visitor *visi
     return SYN_OK;
 }
 
-/* The depth of recursion is bounded by the length of a path. */
+/* Recursion depth is bounded by the length of a path. */
 static enum syn_status walk(const char *path, visitor *visit, void *context)
 {
     struct stat about;

@@ -358,7 +358,7 @@ static void a_root_that_cannot_be_made_is_told(void **state)
     (void)state;
     scratch_write_text("root", "a file in the way");
     assert_status(SYN_IO, get(&mirror, NULL, NULL, &nobody));
-    assert_non_null(strstr(syn_error_text(), "cannot make the directory"));
+    assert_non_null(strstr(syn_error_text(), "cannot create the directory"));
 }
 
 static void a_relative_root_is_as_good_as_another(void **state)

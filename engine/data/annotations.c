@@ -1,4 +1,4 @@
-/* Columns are what blanks or tabs separate, as in the tables that come with data sets. */
+/* Columns are separated by blanks or tabs, as in the tables that come with data sets. */
 #include "engine/data/annotations.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static bool is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-/* The next column of a line; what is empty, or has no room, or a NUL in it: false. */
+/* The next column of a line; false if it is empty, does not fit or contains a NUL. */
 static bool read_column(const uint8_t **at, const uint8_t *end, char *text, size_t room)
 {
     while (*at < end && is_blank(**at))

@@ -1,8 +1,8 @@
-/* A table of pictures and their classes, as Tiny-ImageNet has it for its validation part:
+/* A table of pictures and their classes, as in the validation part of Tiny-ImageNet:
  *
  *     val_0.JPEG <tab> n03444034 <tab> 0 <tab> 32 <tab> 44 <tab> 62
  *
- * The first two columns count, the rest of a line is where the thing is in the picture. */
+ * Only the first two columns are used; the rest of a line is the bounding box of the object. */
 #ifndef SYN_ENGINE_DATA_ANNOTATIONS_H
 #define SYN_ENGINE_DATA_ANNOTATIONS_H
 
@@ -16,7 +16,7 @@ struct syn_annotations {
     const char *name; /* of the table, for messages */
     const uint8_t *at;
     const uint8_t *end;
-    size_t line; /* that was read last, from 1 */
+    size_t line; /* last read, from 1 */
 };
 
 struct syn_annotation {
@@ -24,8 +24,8 @@ struct syn_annotation {
     char class[256];
 };
 
-/* The next row, passing over empty lines; is_there says whether there is one. A line without two
- * columns, or a file's name that leads elsewhere: SYN_FORMAT, with the line's number. */
+/* The next row, skipping empty lines; is_there is false at the end. A line without two columns, or
+ * a file name that is a path: SYN_FORMAT, with the line's number. */
 enum syn_status syn_annotations_next(struct syn_annotations *annotations,
                                      struct syn_annotation *row, bool *is_there);
 

@@ -1,5 +1,5 @@
-/* Data of the caller's own, from arrays in memory. Images stay where they are; labels and words,
- * which are small beside them, are copied, as every set owns its own. */
+/* The caller's own data, from arrays in memory. Images stay where they are; labels and words, which
+ * are small in comparison, are copied, because every set owns its labels and words. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static enum syn_status take_tokens(const struct syn_data_arrays *arrays, enum sy
     if (!from->tokens || from->count < 2)
         return syn_report(SYN_INVALID, "%s: a text of %zu words; expected at least 2", arrays->name,
                           from->count);
-    data->info.count[part] = from->count - 1; /* each but the last has a next one */
+    data->info.count[part] = from->count - 1; /* all but the last have a next one */
     return copy_numbers(arrays->name, from->tokens, from->count, arrays->outputs,
                         &data->parts[part].tokens);
 }

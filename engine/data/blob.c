@@ -1,6 +1,6 @@
-/* Files are mapped, so that many workers on one machine share one copy; gzipped ones are
- * unpacked into memory. The files of a data set are replaced by renaming, never rewritten, so
- * that a mapping stays whole. */
+/* Files are mapped, so that many workers on one machine share one copy; gzipped files are
+ * decompressed into memory. The files of a data set are replaced by renaming, never rewritten, so
+ * that a mapping stays intact. */
 #include "engine/data/blob.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "engine/base/fail.h"
 
-/* No file of ours is near this; it bounds what a few hostile bytes can unpack to. */
+/* No file of ours comes near this; it bounds what a few hostile bytes can expand to. */
 #define MOST_BYTES ((size_t)2 << 30)
 
 static enum syn_status map(int file, size_t count, struct syn_blob *blob)
@@ -33,7 +33,7 @@ static enum syn_status map(int file, size_t count, struct syn_blob *blob)
     return SYN_OK;
 }
 
-/* Unpack what is left of the stream into a block that grows; the caller frees it. */
+/* Decompress the rest of the stream into a growing block; the caller frees it. */
 static enum syn_status inflate_all(gzFile packed, const char *path, uint8_t **bytes, size_t *count)
 {
     size_t capacity = 0;
@@ -95,7 +95,7 @@ static enum syn_status load(int file, bool unpacks, struct syn_blob *blob)
                                     : map(file, (size_t)about.st_size, blob);
 }
 
-/* The file of that path, or the one with .gz after it; -1, with errno, if neither can be
+/* The file of that path, or the path with .gz appended; -1, with errno, if neither can be
  * opened. */
 static int open_plain_or_packed(const char *path, char found[SYN_PATH_BYTES])
 {

@@ -14,12 +14,12 @@ struct syn_blob {
     const uint8_t *bytes;
     size_t count;
     bool is_mapped;
-    void *allocated;           /* if it is not mapped; may be NULL */
+    void *allocated;           /* if not mapped; may be NULL */
     char path[SYN_PATH_BYTES]; /* of the file that was read, for messages */
 };
 
-/* Open a file, or, if there is none of that name, the one with .gz after it, unpacked. Missing,
- * or no regular file: SYN_INVALID. Unreadable: SYN_IO. Damaged or more than 2 GiB unpacked:
+/* Open a file or, if it does not exist, the one with .gz appended, decompressed. Missing, or not a
+ * regular file: SYN_INVALID. Unreadable: SYN_IO. Damaged, or more than 2 GiB decompressed:
  * SYN_FORMAT. */
 enum syn_status syn_blob_open(const char *path, struct syn_blob *blob);
 

@@ -1,10 +1,10 @@
 /* The Brown corpus (Francis and Kucera, 1964): 500 documents, 1.16 million words of American
- * English, brought into the form and size of the Penn Treebank: lower case, tags stripped, the
+ * English, converted to the form and size of the Penn Treebank: lower case, tags stripped, the
  * 9,998 most frequent words of the training part and <unk> for the others.
  *
- * It is split by document: in the order of their names, of every twenty the tenth goes to the
- * validation part and the twentieth to the test part (450, 25 and 25 documents). So every part
- * has the genres in their proportion, and no document is in two parts. */
+ * It is split by document: of every twenty documents, in the order of their names, the tenth goes
+ * to the validation part and the twentieth to the test part (450, 25 and 25 documents). So every
+ * part has the genres in proportion, and no document is in two parts. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const struct syn_data_source sources[] = {
      "410d4e77de81f41002e57bc06b60157994362055d018e788c56365ce471d72a2", "package", 2875925},
 };
 
-/* A genre's documents are its letter and a number: ca01 to ca44 is the press. */
+/* A genre's documents are its letter and a number: ca01 to ca44 are the press. */
 static const struct genre {
     char letter;
     int count;
@@ -41,7 +41,7 @@ static const struct genre {
     {'j', 80}, {'k', 29}, {'l', 24}, {'m', 6},  {'n', 29}, {'p', 29}, {'r', 9},
 };
 
-/* A text that grows. */
+/* A growing text buffer. */
 struct buffer {
     char *bytes;
     size_t count;
@@ -187,7 +187,8 @@ static enum syn_status convert(const char *from, const char *to,
 
 const struct syn_data_set syn_data_set_brown = {
     .name = "brown",
-    .help = "the Brown corpus in the form of the Penn Treebank: 1.16 million words, 10,000 known",
+    .help = "the Brown corpus in the form of the Penn Treebank: 1.16 million words, vocabulary of "
+            "10,000",
     .files = files,
     .file_count = sizeof files / sizeof files[0],
     .sources = sources,

@@ -1,5 +1,5 @@
-/* Whether files are the ones that were published: their sha256, in pieces, so that a listener
- * hears of it. */
+/* Whether files are the published ones: their sha256, computed in pieces, so that progress can be
+ * shown. */
 #include <string.h>
 
 #include <nettle/base16.h>

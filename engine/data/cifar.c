@@ -1,5 +1,5 @@
-/* Reading CIFAR-10's binary version. The form has neither magic nor header: length and labels
- * are all that can be checked, so the length must be exact. */
+/* Reading CIFAR-10's binary version. The format has neither magic number nor header: only length
+ * and labels can be checked, so the length must be exact. */
 #include "engine/data/cifar.h"
 
 #include "engine/base/fail.h"

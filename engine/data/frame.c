@@ -1,4 +1,4 @@
-/* Numbers are rounded as torchvision rounds them: int() downwards, round() to even. */
+/* Numbers are rounded as torchvision rounds them: int() down, round() to even. */
 #include "engine/data/frame.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static struct syn_frame frame(size_t left, size_t top, size_t width, size_t heig
         .left = left, .top = top, .x = {width, size, 0, size}, .y = {height, size, 0, size}};
 }
 
-/* The middle of the picture, as much of it as has a shape within the limits. */
+/* The middle of the picture: the largest part whose shape is within the limits. */
 static struct syn_frame middle(size_t width, size_t height, size_t size)
 {
     const double shape = (double)width / (double)height;

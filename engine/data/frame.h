@@ -1,4 +1,4 @@
-/* Which part of a picture is seen, and at what size: torchvision's RandomResizedCrop with a flip
+/* Which part of a picture is used, and at what size: torchvision's RandomResizedCrop with a flip
  * for training, its Resize and CenterCrop for evaluation. */
 #ifndef SYN_ENGINE_DATA_FRAME_H
 #define SYN_ENGINE_DATA_FRAME_H
@@ -7,7 +7,7 @@
 
 #include "engine/data/resize.h"
 
-/* A part of a picture, and what becomes of it. */
+/* A part of a picture, and how it is resized. */
 struct syn_frame {
     size_t left; /* of the part */
     size_t top;
@@ -16,12 +16,12 @@ struct syn_frame {
     bool flips;
 };
 
-/* A random part of 0.08 to 1 of the area and a shape of 3/4 to 4/3, made size x size. */
+/* A random part with 0.08 to 1 of the area and an aspect ratio of 3/4 to 4/3, resized to size x
+ * size. */
 struct syn_frame syn_frame_random(size_t width, size_t height, size_t size,
                                   struct syn_random *random);
 
-/* All of it, made so large that the shorter side is resize, and of that the size x size in the
- * middle.
+/* The whole picture, scaled so that the shorter side is resize, then the size x size in the middle.
  *   resize  at least size */
 struct syn_frame syn_frame_centre(size_t width, size_t height, size_t size, size_t resize);
 

@@ -1,7 +1,7 @@
-/* Having a data set. Each source is tried in turn; what it brings is converted and checked in a
- * folder with a temporary name beside the set's own, and only then renamed into place, file by
- * file. So an interruption leaves either the whole file or none, and the temporary folder, which
- * the next attempt goes on from. */
+/* Getting a data set. Each source is tried in turn; what it delivers is converted and checked in a
+ * folder with a temporary name next to the set's own, and only then renamed into place, file by
+ * file. So an interruption leaves either a complete file or none, and the temporary folder, from
+ * which the next attempt continues. */
 #include "engine/data/get.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static enum syn_status install(const struct syn_data_set *set, const char *from,
         SYN_TRY(syn_path_join(source, from, set->files[i].name));
         SYN_TRY(syn_path_join(target, to, set->files[i].name));
         if (rename(source, target) != 0)
-            return syn_report(SYN_IO, "%s: cannot be put in place: %s", target, strerror(errno));
+            return syn_report(SYN_IO, "%s: cannot move it into place: %s", target, strerror(errno));
     }
     return SYN_OK;
 }
@@ -118,7 +118,7 @@ static enum syn_status try_source(const struct syn_data_set *set,
         status = syn_get_check(set, work->ready, progress);
     if (status == SYN_OK)
         return install(set, work->ready, directory);
-    /* What came is no good: the next source must not resume it. */
+    /* What was fetched is bad: the next source must not resume it. */
     if (status != SYN_STOPPED)
         syn_tree_remove(work->fetched);
     return status;
@@ -148,7 +148,7 @@ static void list_files(const struct syn_data_set *set, char *text, size_t capaci
                                    set->files[i].name);
 }
 
-/* Whether the set is there already, and as it should be. Stopped meanwhile: SYN_STOPPED. */
+/* Whether the set is already there and intact. Stopped meanwhile: SYN_STOPPED. */
 static enum syn_status look(const struct syn_data_set *set, const char *directory,
                             const struct syn_progress *progress, bool *is_there)
 {

@@ -1,6 +1,6 @@
-/* A test part for data that come without one: a share of the examples, drawn once from a stream of
- * random numbers that nothing changes, so that every worker, and every later run, holds out the
- * same ones whatever its seed. */
+/* A test part for data that come without one: a share of the examples, drawn once from a fixed
+ * stream of random numbers, so that every worker, and every later run, holds out the same ones
+ * whatever its seed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 
 #define STREAM 0x686f6c64U
 
-/* Deal the examples to the two parts, in their own order. Those of the training part move up over
- * those that leave it, never beyond what was read. */
+/* Distribute the examples to the two parts, in order. Those of the training part move down over
+ * those that leave it, so no entry is overwritten before it is read. */
 static void deal(struct syn_data *data, size_t records, const bool *is_held)
 {
     const struct syn_part_store *all = &data->parts[SYN_DATA_TRAIN];
@@ -28,7 +28,7 @@ static void deal(struct syn_data *data, size_t records, const bool *is_held)
     }
 }
 
-/* Places of all examples, if they lie in order. */
+/* Places of all examples, if they are in order. */
 static enum syn_status make_places(struct syn_part_store *part, size_t records)
 {
     if (part->places)

@@ -1,10 +1,10 @@
-/* JPEG, by libjpeg-turbo as it comes: its exact transform and smooth upsampling, and no decoding at
- * a smaller scale, so that pixels are those that PIL and torchvision see.
+/* JPEG, by libjpeg-turbo with its defaults: the exact transform and smooth upsampling, and no
+ * decoding at a smaller scale, so that pixels are the same as in PIL and torchvision.
  *
- * libjpeg reports errors by a call that must not return, hence longjmp. A file that ends too early
- * is a mere warning to it, and the rest would be grey: here it is an error. Other warnings (bytes
- * left over, odd headers) are common in published sets and do no harm. What a jump leaves behind
- * lives in struct decoding, in the caller's frame. */
+ * libjpeg reports errors by a call that must not return, hence longjmp. It only warns about a file
+ * that ends too early, and fills the rest with grey: here it is an error. Other warnings (bytes
+ * left over, odd headers) are common in published sets and harmless. Everything that must survive a
+ * jump is in struct decoding, in the caller's frame. */
 #include <setjmp.h>
 #include <stdio.h>
 

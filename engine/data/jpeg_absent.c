@@ -1,4 +1,4 @@
-/* In place of jpeg.c where there is no libjpeg. */
+/* Replaces jpeg.c in a build without libjpeg. */
 #include <stdio.h>
 
 #include "engine/data/picture.h"

@@ -1,4 +1,4 @@
-/* Floats are written as their bits: exact, and the same in every language. */
+/* Floats are written as their bits: exact, and easy to read in any language. */
 #include "engine/data/kept.h"
 
 #include <inttypes.h>
@@ -45,7 +45,7 @@ void syn_kept_text(const struct syn_data *data, char text[SYN_KEPT_BYTES])
                            bits_of(data->shift[c]));
 }
 
-/* The name of a set that there is; others are the caller's. */
+/* The name if it is that of a known set; other sets are the caller's. */
 static const char *known_name(const char *name)
 {
     for (size_t i = 0; syn_data_name(i); i++)
@@ -54,7 +54,7 @@ static const char *known_name(const char *name)
     return "its data";
 }
 
-/* What the head says, into an empty set; how many bytes it took, 0 if it cannot be. */
+/* Read the head into an empty set; returns its length in bytes, 0 if it is invalid. */
 static int read_head(const char *text, struct syn_data *data, size_t *size, size_t *resize)
 {
     char name[64];
@@ -105,8 +105,8 @@ static enum syn_status read_names(const char *path, struct syn_word names, struc
     const size_t count = data->info.outputs;
     struct syn_word *words;
     size_t found = 0;
-    if (count > names.length) /* an end of line each */
-        return syn_report(SYN_FORMAT, "%s: %zu outputs, and a list of names with %zu bytes", path,
+    if (count > names.length) /* one end of line each */
+        return syn_report(SYN_FORMAT, "%s: %zu outputs, but a list of names of %zu bytes", path,
                           count, names.length);
     SYN_TRY(syn_engine_allocate(count, sizeof *words, &words));
     while (at < end) {
@@ -134,7 +134,8 @@ static enum syn_status read_all(const char *path, const char *text, struct syn_w
     size_t resize = 0;
     const int taken = read_head(text, data, &size, &resize);
     if (taken == 0 || !read_channels(text + taken, data))
-        return syn_report(SYN_FORMAT, "%s: not what syncopate train keeps of its data", path);
+        return syn_report(SYN_FORMAT, "%s: not a description of data written by syncopate train",
+                          path);
     if (size > 0) {
         SYN_TRY(syn_engine_allocate(1, sizeof *data->pictures, &data->pictures));
         syn_odd_open();
@@ -143,8 +144,8 @@ static enum syn_status read_all(const char *path, const char *text, struct syn_w
     }
     if (size > 0 &&
         (data->info.channels != 3 || size != data->info.width || size != data->info.height))
-        return syn_report(SYN_FORMAT, "%s: pictures of %zu, and examples of another shape", path,
-                          size);
+        return syn_report(SYN_FORMAT, "%s: pictures of size %zu, but examples of another shape",
+                          path, size);
     return names.at ? read_names(path, names, data) : SYN_OK;
 }
 

@@ -1,8 +1,8 @@
-/* The loader: threads of its own fill a ring of batches ahead of the training thread, and sleep
- * while the ring is full. Four batches are enough to hide an epoch's new order, and little memory.
- * One thread is enough for what lies in memory; for pictures that must be decoded there may be
- * more, each with a batch of its own. What a batch holds depends on its position alone, so it is
- * the same whoever makes it.
+/* The loader: its own threads fill a ring of batches ahead of the training thread, and sleep while
+ * the ring is full. Four batches are enough to hide the shuffling at the start of an epoch, and
+ * take little memory. One thread is enough for data in memory; for pictures that must be decoded
+ * there may be more, each working on a batch of its own. What a batch contains depends on its
+ * position alone, so it is the same whichever thread makes it.
  *
  * The ring holds `claimed` batches from `first` on, which are ready or being made; the first of
  * them is the one that is lent. Seeking waits for those that are being made, and empties the
@@ -21,7 +21,7 @@
 #define RING         4 /* batches, and one more for each further thread */
 #define MOST_THREADS 64
 
-/* A thread, and what is its alone. */
+/* A thread, and its private data. */
 struct maker {
     struct syn_loader *loader;
     struct syn_preparer preparer;
@@ -39,9 +39,9 @@ struct syn_loader {
     size_t threads;
     size_t started;
     struct slot slots[RING + MOST_THREADS - 1];
-    size_t ring;                     /* slots that are used */
+    size_t ring;                     /* slots in use */
     uint64_t batches;                /* of an epoch */
-    struct syn_loader_position next; /* what the caller gets next; the caller's alone */
+    struct syn_loader_position next; /* what the caller gets next; used by the caller only */
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
@@ -50,7 +50,7 @@ struct syn_loader {
     size_t claimed;
     size_t busy; /* batches being made */
     bool is_lent;
-    bool is_paused; /* nothing new is begun */
+    bool is_paused; /* no new batch is begun */
     bool is_stopping;
 };
 
@@ -68,8 +68,7 @@ static struct syn_loader_position after(const struct syn_loader *loader,
                    : (struct syn_loader_position){position.epoch, position.index + 1};
 }
 
-/* Make one batch, having waited for room; false if it is time to stop. Called with the mutex
- * held. */
+/* Wait for room and make one batch; false if it is time to stop. Called with the mutex held. */
 static bool make_one(struct maker *maker)
 {
     struct syn_loader *loader = maker->loader;
@@ -101,7 +100,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Start the threads with all signals blocked: they are for the program's own threads. */
+/* Start the threads with all signals blocked: signals are for the program's own threads. */
 static enum syn_status start(struct syn_loader *loader)
 {
     sigset_t all;
@@ -117,7 +116,7 @@ static enum syn_status start(struct syn_loader *loader)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (loader->started == 0)
         return syn_report(SYN_MEMORY, "cannot start the loader's thread: %s", strerror(error));
-    return SYN_OK; /* fewer than wanted do the same, more slowly */
+    return SYN_OK; /* fewer than wanted also work, more slowly */
 }
 
 static void release(struct syn_loader *loader)
@@ -132,7 +131,7 @@ static void release(struct syn_loader *loader)
     free(loader);
 }
 
-/* One thread for what lies in memory; for what must be made as many as are wanted. */
+/* One thread for data in memory; as many as wanted for examples that must be made. */
 static size_t count_threads(const struct syn_data *data, size_t wanted)
 {
     if ((!data->pictures && !data->maker) || wanted < 1)

@@ -1,5 +1,5 @@
-/* A data set behind a function of the caller's. What it makes is looked at before it is used: it
- * comes from a program that is being written. */
+/* A data set made by the caller's function. Its examples are checked before they are used, because
+ * the function may be under development. */
 #include "engine/data/maker.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ bool syn_maker_fill(const struct syn_data *data, const struct syn_data_wanted *w
     static const char *const parts[SYN_DATA_PARTS] = {"training", "validation", "test"};
     const struct syn_data_maker *maker = data->maker;
     char name[64];
-    char why[SYN_WHY_BYTES] = "its maker has none";
+    char why[SYN_WHY_BYTES] = "its maker returned none";
     *label = -1;
     if (maker->make(maker->context, wanted, input, label) &&
         !is_odd(&data->info, input, *label, why))

@@ -4,11 +4,11 @@
 
 #include "engine/data/set.h"
 
-/* Have one made; false if there is none, which is named and counted. */
+/* Have one example made; false if there is none, which is logged and counted. */
 bool syn_maker_fill(const struct syn_data *data, const struct syn_data_wanted *wanted, float *input,
                     int32_t *label);
 
-/* A hash, on from hash, of some examples of a part that are spread over it. */
+/* Continue hash with some examples spread over a part. */
 uint64_t syn_maker_hash(uint64_t hash, const struct syn_data *data, enum syn_data_part part);
 
 void syn_maker_free(struct syn_data_maker *maker);

@@ -1,5 +1,5 @@
-/* Mean and deviation of the training part, by channel: sums of whole numbers for bytes, of doubles
- * for floats, in the order of the examples, so that all workers have the same bits. */
+/* Mean and deviation of the training part, per channel: sums of integers for bytes, of doubles for
+ * floats, in the order of the examples, so that all workers get the same bits. */
 #include "engine/data/normalise.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ void syn_data_normalise_by(struct syn_data *data, const struct syn_moments *mome
     for (size_t c = 0; c < data->info.channels; c++) {
         double mean = moments[c].sum / moments[c].count;
         double variance = moments[c].squares / moments[c].count - mean * mean;
-        double deviation = variance > 0 ? sqrt(variance) : 1; /* a channel of one value only */
+        double deviation = variance > 0 ? sqrt(variance) : 1; /* a constant channel */
         data->scale[c] = (float)(1 / deviation);
         data->shift[c] = (float)(-mean / deviation);
     }
@@ -79,7 +79,7 @@ enum syn_status syn_data_normalise_as(struct syn_data *data, enum syn_normalise 
 {
     static const float mean[] = {0.485F, 0.456F, 0.406F};
     static const float deviation[] = {0.229F, 0.224F, 0.225F};
-    const float unit = data->is_float ? 1.0F : 255.0F; /* pixels are 0 to 1 before all else */
+    const float unit = data->is_float ? 1.0F : 255.0F; /* pixels are first scaled to 0 to 1 */
     const bool is_imagenet = way == SYN_NORMALISE_IMAGENET;
     if (is_imagenet && data->info.channels != 3)
         return syn_report(SYN_INVALID, "normalise imagenet is for 3 channels; %s has %zu",

@@ -11,10 +11,10 @@ enum syn_normalise {
     SYN_NORMALISE_IMAGENET
 };
 
-/* The way of that name; usual where it is "usual". The name is one of syn_data_normalise_name(). */
+/* The way with that name; `usual` for "usual". The name is one of syn_data_normalise_name(). */
 enum syn_normalise syn_normalise_find(const char *name, enum syn_normalise usual);
 
-/* Sums over the values of a channel. Zeroed: none yet. */
+/* Sums over the values of a channel. Zeroed: empty. */
 struct syn_moments {
     double count;
     double sum;
@@ -29,8 +29,8 @@ void syn_moments_add(struct syn_moments *moments, const uint8_t *pixels, size_t 
  *   moments  [channels] */
 void syn_data_normalise_by(struct syn_data *data, const struct syn_moments *moments);
 
-/* Set scale and shift in that way, by channel; computed ones are those of the training part, which
- * must be read. imagenet needs three channels: SYN_INVALID. */
+/* Set scale and shift in that way, per channel; computed ones are those of the training part, which
+ * must have been read. imagenet without three channels: SYN_INVALID. */
 enum syn_status syn_data_normalise_as(struct syn_data *data, enum syn_normalise way);
 
 #endif

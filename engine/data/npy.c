@@ -1,6 +1,6 @@
-/* Arrays of one's own: x.npy with images or vectors, y.npy with their classes, and x_test.npy with
- * y_test.npy to test on, in one folder; or the same four, by the same names, in one .npz. Without
- * the last two a share is held out. */
+/* The user's own arrays: x.npy with images or vectors, y.npy with their classes, and x_test.npy
+ * with y_test.npy to test on, in one folder; or the same four, under the same names, in one .npz.
+ * Without the last two a share is held out. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static enum syn_status has_array(const struct source *source, const char *name, 
     return SYN_OK;
 }
 
-/* An array out of the archive, unpacked into a blob of its own. */
+/* An array from the archive, unpacked into its own blob. */
 static enum syn_status unpack(struct syn_data *data, const struct source *source, const char *name,
                               struct syn_npy *array)
 {
@@ -45,7 +45,7 @@ static enum syn_status unpack(struct syn_data *data, const struct source *source
     struct syn_blob *blob = &data->blobs[data->blob_count];
     SYN_TRY(syn_zip_find(archive->path, archive->bytes, archive->count, name, &file));
     if (!file.packed)
-        return syn_report(SYN_INVALID, "%s: no array \"%.*s\" in it", archive->path,
+        return syn_report(SYN_INVALID, "%s: contains no array \"%.*s\"", archive->path,
                           (int)strcspn(name, "."), name);
     SYN_TRY(syn_engine_allocate(file.count, 1, &blob->allocated));
     data->blob_count++;
@@ -56,7 +56,7 @@ static enum syn_status unpack(struct syn_data *data, const struct source *source
     return syn_npy_read(blob->path, blob->bytes, blob->count, array);
 }
 
-/* Read an array; path is set to its name for messages. */
+/* Read an array; path is set to its name, for messages. */
 static enum syn_status read_array(struct syn_data *data, const struct source *source,
                                   const char *name, struct syn_npy *array, const char **path)
 {
@@ -134,7 +134,7 @@ static enum syn_status open_examples(struct syn_data *data, const struct source 
     return SYN_OK;
 }
 
-/* A whole number of 1 to 8 bytes; those beyond 63 bits come out as negative ones. */
+/* An integer of 1 to 8 bytes; those beyond 63 bits come out negative. */
 static int64_t whole_number(const struct syn_npy *array, size_t i)
 {
     const uint8_t *at = array->bytes + i * array->width;
@@ -173,7 +173,7 @@ static enum syn_status open_labels(struct syn_data *data, const struct source *s
     return SYN_OK;
 }
 
-/* The archive, if the directory is one or holds one and no files. */
+/* The archive, if the path is one, or is a directory that contains one and no .npy files. */
 static enum syn_status open_source(struct syn_data *data, const char *directory,
                                    struct source *source)
 {
@@ -189,7 +189,7 @@ static enum syn_status open_source(struct syn_data *data, const char *directory,
         SYN_TRY(syn_path_join(path, directory, ARCHIVE));
     if (!syn_path_is_file(path))
         return syn_report(SYN_INVALID,
-                          "%s: neither x.npy nor %s is there; --data-dir names their folder, or a "
+                          "%s: neither x.npy nor %s found; --data-dir must be their folder, or a "
                           ".npz file",
                           directory, ARCHIVE);
     SYN_TRY(syn_blob_open(path, blob));
@@ -220,8 +220,8 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
 
 const struct syn_data_set syn_data_set_npy = {
     .name = "npy",
-    .help =
-        "arrays of your own: x.npy, y.npy, and perhaps x_test.npy, y_test.npy; or a .npz of them",
+    .help = "arrays of your own: x.npy, y.npy, and optionally x_test.npy, y_test.npy; or a .npz of "
+            "them",
     .is_own = true,
     .open = open_set,
 };

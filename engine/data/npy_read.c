@@ -1,9 +1,10 @@
-/* The .npy form: \x93NUMPY, a version, the length of a header, which is a Python dictionary such as
+/* The .npy format: \x93NUMPY, a version, the length of the header, the header, a Python dictionary
+ * such as
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), }
  *
- * then the items. NumPy writes the dictionary in this form and no other, so keys are looked for by
- * their quoted names. Sizes come from the file, so they are bounded before they are multiplied. */
+ * then the items. NumPy writes the dictionary in exactly this form, so keys are found by their
+ * quoted names. Sizes come from the file, so they are bounded before they are multiplied. */
 #include "engine/data/npy_read.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 #define MOST_HEADER  4096
 #define LARGEST_ITEM 8
 
-/* The header's text, with a NUL after it, and where the items begin. */
+/* The header's text, NUL-terminated, and where the items begin. */
 static enum syn_status read_text(const char *name, const uint8_t *bytes, size_t count,
                                  char text[MOST_HEADER], size_t *begin)
 {
@@ -40,7 +41,7 @@ static enum syn_status read_text(const char *name, const uint8_t *bytes, size_t 
     return SYN_OK;
 }
 
-/* What stands after 'key': in the dictionary. */
+/* The text after 'key': in the dictionary. */
 static enum syn_status find_value(const char *name, const char *text, const char *key,
                                   const char **value)
 {
@@ -68,8 +69,8 @@ static enum syn_status read_type(const char *name, const char *text, struct syn_
                     strchr("uif", value[2]) && value[3] && strchr("1248", value[3]) &&
                     value[4] == '\'';
     if (!is_plain)
-        return syn_report(SYN_FORMAT, "%s: items of type %.*s; expected whole or real numbers",
-                          name, length, value);
+        return syn_report(SYN_FORMAT, "%s: items of type %.*s; expected integers or floats", name,
+                          length, value);
     array->kind = value[2];
     array->width = (size_t)(value[3] - '0');
     return SYN_OK;

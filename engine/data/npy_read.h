@@ -1,4 +1,4 @@
-/* Arrays as NumPy saves them: .npy, and .npz, which is a zip archive of such. */
+/* Arrays as NumPy saves them: .npy, and .npz, which is a zip archive of .npy files. */
 #ifndef SYN_ENGINE_DATA_NPY_READ_H
 #define SYN_ENGINE_DATA_NPY_READ_H
 
@@ -18,12 +18,12 @@ struct syn_npy {
     const uint8_t *bytes;             /* [items][width], inside the bytes that were read */
 };
 
-/* Read a .npy file that lies in memory. Anything that is not as the form says, Fortran order,
- * big-endian or an unknown type of items: SYN_FORMAT with name and value. */
+/* Read a .npy file in memory. Any violation of the format, Fortran order, big-endian items or an
+ * unknown type of items: SYN_FORMAT with name and value. */
 enum syn_status syn_npy_read(const char *name, const uint8_t *bytes, size_t count,
                              struct syn_npy *array);
 
-/* A file of a zip archive that lies in memory. */
+/* A file in a zip archive in memory. */
 struct syn_zip_file {
     const uint8_t *packed; /* inside the archive */
     size_t packed_count;
@@ -32,20 +32,20 @@ struct syn_zip_file {
     int method; /* 0: stored, 8: deflated */
 };
 
-/* Told of each file of an archive.
+/* Called for each file of an archive.
  *   name  [length], without a NUL
- * A failure ends the list with it. */
+ * A failure ends the listing and is returned. */
 typedef enum syn_status syn_zip_visit(void *context, const char *name, size_t length,
                                       const struct syn_zip_file *file);
 enum syn_status syn_zip_list(const char *archive, const uint8_t *bytes, size_t count,
                              syn_zip_visit *visit, void *context);
 
-/* Look for a file by its name; file->packed is NULL if it is not there. Damaged: SYN_FORMAT.
+/* Find a file by name; file->packed is NULL if there is none. Damaged: SYN_FORMAT.
  *   archive  the name of the archive, for messages */
 enum syn_status syn_zip_find(const char *archive, const uint8_t *bytes, size_t count,
                              const char *name, struct syn_zip_file *file);
 
-/* Unpack a file into file->count bytes, and check its sum. */
+/* Unpack a file into file->count bytes, and verify its checksum. */
 enum syn_status syn_zip_unpack(const char *archive, const char *name,
                                const struct syn_zip_file *file, uint8_t *to);
 

@@ -1,6 +1,6 @@
-/* Files that cannot be read do not end a run, and are not passed over in silence. Each is named
- * when it is first met. The workers of a process have sets of their own but the same files, so who
- * has been named is kept for the process. */
+/* Files that cannot be read do not end a run, but are not skipped silently either. Each is logged
+ * when it is first met. The workers of a process have separate sets but the same files, so the
+ * record of what has been logged is per process. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "engine/base/fail.h"
 #include "engine/data/pictures.h"
 
-/* Named one by one; the rest are only counted. */
+/* Logged one by one; the rest are only counted. */
 #define MOST_LINES 20
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -26,7 +26,8 @@ static uint64_t hash(uint64_t h, const char *text)
     return h;
 }
 
-/* Whether it was not known. Without memory to remember it is told again, which is no harm. */
+/* Whether it was not known. If there is no memory to record it, it is logged again, which is
+ * harmless. */
 static bool is_new(uint64_t name)
 {
     for (size_t i = 0; i < count; i++)

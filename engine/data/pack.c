@@ -1,6 +1,6 @@
-/* Writing packed pictures: each is resized and cut as for evaluation, and written as it comes, so
- * that memory does not grow with the set. Which pictures can be read is known at the end only, so
- * labels and header are written last; the file appears under its name when it is whole. */
+/* Writing packed pictures: each is resized and cropped as for evaluation, and written immediately,
+ * so that memory does not grow with the set. Which pictures can be read is known only at the end,
+ * so labels and header are written last; the file gets its name when it is complete. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static enum syn_status write_part(struct packing *p, enum syn_data_part part, ui
     return SYN_OK;
 }
 
-/* Names in a row, a NUL after each, as syn_data_keep_names() lays them out. */
+/* Names one after another, each NUL-terminated, as syn_data_keep_names() lays them out. */
 static size_t measure_names(const struct syn_data_info *info)
 {
     size_t bytes = 0;
@@ -104,7 +104,7 @@ static enum syn_status pack(struct packing *p)
     return write_index(p);
 }
 
-/* Write beside the file, then take its name. */
+/* Write to a temporary file next to it, then rename. */
 static enum syn_status pack_to(const struct syn_data *data, const char *to,
                                const struct syn_progress *progress)
 {

@@ -1,6 +1,6 @@
 /* Reading packed pictures. Sizes come from the file, so they are bounded before they are
- * multiplied; the sum over the index is checked whenever a file is opened, the one over the pixels
- * by `syncopate data check`. */
+ * multiplied; the hash of the index is checked whenever a file is opened, that of the pixels by
+ * `syncopate data check`. */
 #include "engine/data/packed.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static enum syn_status check_index(const char *name, const uint8_t *bytes,
     hash = syn_data_hash(hash, packed->names, packed->names_bytes);
     hash = syn_data_hash(hash, packed->labels, LABEL_BYTES * count);
     if (hash != packed->index_hash)
-        return syn_report(SYN_FORMAT, "%s: the sum over its index is %016llx; expected %016llx",
+        return syn_report(SYN_FORMAT, "%s: the hash of its index is %016llx; expected %016llx",
                           name, (unsigned long long)hash, (unsigned long long)packed->index_hash);
     size_t names = 0;
     for (uint64_t i = 0; i < packed->names_bytes; i++)

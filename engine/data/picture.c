@@ -1,4 +1,4 @@
-/* What both forms of pictures share. */
+/* What both picture formats share. */
 #include "engine/data/picture.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Pictures: what JPEG and PNG files hold, as rows of red, green and blue bytes. */
+/* Pictures: the contents of JPEG and PNG files, as rows of red, green and blue bytes. */
 #ifndef SYN_ENGINE_DATA_PICTURE_H
 #define SYN_ENGINE_DATA_PICTURE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A picture in memory that grows with the largest one it held. Zeroed: empty. */
+/* A picture in memory that grows to the largest one it held. Zeroed: empty. */
 struct syn_picture {
     uint8_t *pixels; /* [height][width][3] */
     size_t width;
@@ -24,12 +24,12 @@ bool syn_picture_make_room(struct syn_picture *picture, size_t width, size_t hei
                            char why[SYN_WHY_BYTES]);
 void syn_picture_free(struct syn_picture *picture);
 
-/* Decode a file that lies in memory; what it begins with tells its form, not its name. Grey ones
- * get three equal channels, transparency is dropped. What cannot be read: false, with why. */
+/* Decode a file in memory; its format is known by its first bytes, not by its name. Grey pictures
+ * get three equal channels, transparency is dropped. Unreadable: false, with why. */
 bool syn_picture_decode(const uint8_t *bytes, size_t count, struct syn_picture *picture,
                         char why[SYN_WHY_BYTES]);
 
-/* The two forms, each in the one file that sees its library; a build may be without. */
+/* The two formats, each in the only file that includes its library; a build may lack either. */
 bool syn_jpeg_is_built(void);
 bool syn_jpeg_decode(const uint8_t *bytes, size_t count, struct syn_picture *picture,
                      char why[SYN_WHY_BYTES]);

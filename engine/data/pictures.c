@@ -1,4 +1,4 @@
-/* From a file to an example: read, decode, cut, resize, flip, normalise. All of it happens on the
+/* From a file to an example: read, decode, crop, resize, flip, normalise. All of it happens on the
  * loader's threads. */
 #include "engine/data/pictures.h"
 
@@ -13,7 +13,7 @@
 #include "engine/base/memory.h"
 #include "engine/data/normalise.h"
 
-/* Pictures that are tried when a set is opened, and at most looked at for a computed
+/* Pictures that are tried when a set is opened, and the most that are read for a computed
  * normalisation. */
 #define TRIED   8
 #define SAMPLED 512
@@ -52,7 +52,7 @@ static bool grow(uint8_t **block, size_t *has, size_t bytes)
     return true;
 }
 
-/* A whole file into scratch->file. */
+/* Read a whole file into scratch->file. */
 static bool read_file(const char *path, size_t bytes, struct syn_scratch *scratch, size_t *count,
                       char why[SYN_WHY_BYTES])
 {
@@ -139,7 +139,7 @@ bool syn_pictures_fill(const struct syn_data *data, size_t number, struct syn_sc
     return true;
 }
 
-/* If not one of the first can be read, it is the set that is odd, not a file. */
+/* If none of the first can be read, the set is bad, not a file. */
 static enum syn_status try_some(const struct syn_pictures *pictures, struct syn_scratch *scratch)
 {
     bool flips;
@@ -201,7 +201,7 @@ enum syn_status syn_pictures_check(const struct syn_data *data, const struct syn
     syn_scratch_free(&scratch);
     SYN_TRY(status);
     if (pictures->pixels && hash != pictures->pixels_hash)
-        return syn_report(SYN_FORMAT, "%s: the sum over its pixels is %016llx; expected %016llx",
+        return syn_report(SYN_FORMAT, "%s: the hash of its pixels is %016llx; expected %016llx",
                           pictures->root, (unsigned long long)hash,
                           (unsigned long long)pictures->pixels_hash);
     return SYN_OK;

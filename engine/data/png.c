@@ -1,8 +1,8 @@
-/* PNG, by libpng: palettes and grey become RGB, transparency is dropped, as PIL's convert("RGB")
- * has it. 16 bits a channel are refused: halving them in silence would be a choice of ours.
+/* PNG, by libpng: palettes and grey become RGB, transparency is dropped, like PIL's convert("RGB").
+ * 16 bits per channel are refused: how to reduce them should not be decided silently.
  *
- * libpng reports errors by longjmp; what a jump leaves behind lives in struct decoding, in the
- * caller's frame. */
+ * libpng reports errors by longjmp; everything that must survive a jump is in struct decoding, in
+ * the caller's frame. */
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static bool decode(struct decoding *decoding, struct syn_picture *picture)
     png_set_read_fn(png, decoding, read_bytes);
     png_read_info(png, info);
     if (png_get_bit_depth(png, info) > 8) {
-        snprintf(decoding->why, SYN_WHY_BYTES, "a PNG of %d bits a channel; expected 8 at most",
+        snprintf(decoding->why, SYN_WHY_BYTES, "a PNG of %d bits per channel; expected at most 8",
                  png_get_bit_depth(png, info));
         return false;
     }

@@ -1,4 +1,4 @@
-/* In place of png.c where there is no libpng. */
+/* Replaces png.c in a build without libpng. */
 #include <stdio.h>
 
 #include "engine/data/picture.h"

@@ -1,4 +1,5 @@
-/* What all batches have in common: options that fit the data, memory, and who fills it. */
+/* What all batches have in common: checking options against the data, memory, and dispatch to the
+ * kind that fills it. */
 #include "engine/data/prepare.h"
 
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static enum syn_status check(const struct syn_data *data, const struct syn_loade
         return syn_report(SYN_UNSUPPORTED, "%s: %zu examples; at most 2^32 - 2 are possible",
                           info->name, count);
     if (options->workers == 0 || options->worker >= options->workers)
-        return syn_report(SYN_INVALID, "worker %zu of %zu; expected a number from 0 to one less",
+        return syn_report(SYN_INVALID,
+                          "worker %zu of %zu; expected less than the number of workers",
                           options->worker, options->workers);
     if (options->batch == 0)
         return syn_report(SYN_INVALID, "a batch of 0; expected at least 1");

@@ -1,6 +1,6 @@
-/* Batches of images. The order of an epoch and what happens to each example are drawn from
- * streams of random numbers that (seed, epoch) and (seed, epoch, example) name, so that any
- * batch can be made at any time, by any number of workers, and comes out the same. */
+/* Batches of images. The order of an epoch and the augmentation of each example come from streams
+ * of random numbers identified by (seed, epoch) and (seed, epoch, example), so that any batch can
+ * be made at any time, with any number of workers, and is the same. */
 #include <string.h>
 
 #include <syncopate/random.h>
@@ -8,8 +8,8 @@
 #include "engine/data/maker.h"
 #include "engine/data/prepare.h"
 
-/* Stream of an example: the epoch above, its number below. No example has this number, so that
- * one is free for the order. */
+/* Stream of an example: the epoch in the high bits, its number in the low bits. No example has this
+ * number, so that stream is free for the order. */
 #define ORDER_STREAM UINT32_MAX
 
 static uint64_t stream(uint64_t epoch, uint32_t number)
@@ -23,7 +23,7 @@ static void to_floats(const uint8_t *bytes, size_t count, float scale, float shi
         floats[i] = (float)bytes[i] * scale + shift;
 }
 
-/* Pixels that are floats already; they need not be aligned. */
+/* Pixels that are already floats; they need not be aligned. */
 static void scale_floats(const uint8_t *bytes, size_t count, float scale, float shift,
                          float *floats)
 {
@@ -53,9 +53,9 @@ static void reverse(uint8_t *bytes, size_t count)
     }
 }
 
-/* The window at (left, top) of the image with pad black pixels around it, perhaps flipped; black
- * before normalisation, as torchvision has it. Each row is put together as bytes first, which
- * keeps edges and flipping away from the arithmetic. */
+/* The window at (left, top) of the image with pad black pixels around it, possibly flipped; black
+ * before normalisation, as in torchvision. Each row is assembled as bytes first, which keeps edges
+ * and flipping out of the arithmetic. */
 static void crop(const struct syn_preparer *preparer, const uint8_t *pixels,
                  struct syn_random *random, float *input)
 {
@@ -66,7 +66,7 @@ static void crop(const struct syn_preparer *preparer, const uint8_t *pixels,
     const size_t left = (size_t)syn_random_below(random, 2 * pad + 1);
     const size_t top = (size_t)syn_random_below(random, 2 * pad + 1);
     const bool flips = syn_random_below(random, 2) == 1;
-    /* Columns [from, from + shown) of the image come to stand at column at. */
+    /* Columns [from, from + shown) of the image go to column `at`. */
     const size_t from = left > pad ? left - pad : 0;
     const size_t at = left < pad ? pad - left : 0;
     const size_t shown = width - from - at;
@@ -114,7 +114,7 @@ static bool fill_pixels(struct syn_preparer *preparer, uint64_t epoch, size_t ex
     return true;
 }
 
-/* Example number i of a batch; false if there is none to be had. */
+/* Example number i of a batch; false if it cannot be made. */
 static bool fill_example(struct syn_preparer *preparer, uint64_t epoch, size_t example, size_t i,
                          const struct syn_buffer *buffer)
 {
@@ -137,7 +137,7 @@ static bool fill_example(struct syn_preparer *preparer, uint64_t epoch, size_t e
     return true;
 }
 
-/* Pictures that cannot be read are left out, and the others move up: the batch is a shorter one. */
+/* Pictures that cannot be read are left out, and the others close the gap: the batch is shorter. */
 void syn_fill_images(struct syn_preparer *preparer, struct syn_loader_position position,
                      const struct syn_buffer *buffer, struct syn_batch *batch)
 {

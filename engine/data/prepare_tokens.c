@@ -1,5 +1,5 @@
-/* Batches of text: each column of the batch is a running text of its own, and the next batch
- * goes on where this one ends, so that what a recurrent model carries stays true. Nothing is
+/* Batches of text: each column of the batch is its own running text, and the next batch continues
+ * where this one ends, so that the state that a recurrent model carries stays valid. Nothing is
  * random here. */
 #include "engine/data/prepare.h"
 

@@ -1,6 +1,6 @@
-/* One picture from a file as an example of a data set: decoded, made as large as its examples, and
- * normalised as they are. Sets of pictures show their middle, as an evaluation does; of the others
- * the whole is made as large as an example. */
+/* One picture from a file as an example of a data set: decoded, resized to the size of its
+ * examples, and normalised like them. For sets of pictures it is the centre crop, as in an
+ * evaluation; for the others the whole picture is resized. */
 #include "engine/data/read_picture.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "engine/base/fail.h"
 #include "engine/data/pictures.h"
 
-/* What is seen of it. */
+/* The part that is used. */
 static struct syn_frame frame_of(const struct syn_data *data, const struct syn_picture *picture)
 {
     const struct syn_data_info *info = &data->info;
@@ -20,7 +20,7 @@ static struct syn_frame frame_of(const struct syn_data *data, const struct syn_p
                               .y = {picture->height, info->height, 0, info->height}};
 }
 
-/* Grey as television has it, for sets of one channel. */
+/* Luma as in television, for sets of one channel. */
 static float channel(const uint8_t *pixel, size_t channels, size_t c)
 {
     if (channels == 3)
@@ -49,11 +49,11 @@ enum syn_status syn_data_read_picture(const struct syn_data *data, const char *p
     size_t plane = info->height * info->width;
     if (data->is_float || (info->channels != 3 && info->channels != 1))
         return syn_report(SYN_FORMAT,
-                          "%s: %zu bytes; examples of %s are %zux%zux%zu %s, no pictures", path,
+                          "%s: %zu bytes; examples of %s are %zux%zux%zu %s, not pictures", path,
                           count, info->name, info->channels, info->height, info->width,
                           data->is_float ? "floats" : "bytes");
     if (!syn_picture_decode(bytes, count, &picture, why))
-        return syn_report(SYN_FORMAT, "%s: %s; nor has it the %zux%zux%zu bytes of an image of %s",
+        return syn_report(SYN_FORMAT, "%s: %s; nor is it the %zux%zux%zu bytes of an image of %s",
                           path, why, info->channels, info->height, info->width, info->name);
     uint8_t *pixels = malloc(3 * plane);
     enum syn_status status = pixels ? resize(data, &picture, pixels)

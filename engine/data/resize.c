@@ -1,7 +1,7 @@
 /* Two passes, along rows and then along columns, each a weighted mean of the pixels under a
- * triangle that is as wide as a new pixel (at least one old one): what makes pictures smaller must
- * look at all pixels, or lines vanish. Weights are whole numbers of 22 bits after the point, and
- * the first pass rounds to bytes, because PIL does so. */
+ * triangle that is as wide as a new pixel (at least one old one): making pictures smaller must use
+ * all pixels, or lines vanish. Weights are fixed-point numbers with 22 fractional bits, and the
+ * first pass rounds to bytes, because PIL does so. */
 #include "engine/data/resize.h"
 
 #include <math.h>

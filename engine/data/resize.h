@@ -1,4 +1,4 @@
-/* Making pictures larger or smaller, to the bit as PIL's bilinear resize does it, which is what
+/* Making pictures larger or smaller, bit for bit like PIL's bilinear resize, which is what
  * torchvision calls. */
 #ifndef SYN_ENGINE_DATA_RESIZE_H
 #define SYN_ENGINE_DATA_RESIZE_H
@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One direction: of `in` pixels, `out` shall be made, and of those `count` from `first` on are
- * wanted. */
+/* One direction: `in` pixels become `out`, of which `count` from `first` on are wanted. */
 struct syn_axis {
     size_t in;
     size_t out;
@@ -16,7 +15,7 @@ struct syn_axis {
     size_t count;
 };
 
-/* Memory that grows with what was asked of it. Zeroed: empty. */
+/* Memory that grows as needed. Zeroed: empty. */
 struct syn_resizer {
     void *weights;
     size_t weights_bytes;

@@ -1,9 +1,9 @@
 /* What a data set is inside: a row of sets.def, and what its files become when it is opened.
  *
- * All image sets share one form: bytes of pixels where the file put them (an IDX file and a
- * CIFAR record differ only in where the next image begins), labels apart from them as int32, and
- * two numbers a channel that make floats of bytes. So one routine prepares batches of every set,
- * and a set's own code is its parser. */
+ * All image sets share one form: pixel bytes in place in the file (an IDX file and a CIFAR record
+ * differ only in where the next image begins), labels separately as int32, and two numbers per
+ * channel that convert bytes to floats. So one routine prepares batches of every set, and a set's
+ * own code is its parser. */
 #ifndef SYN_ENGINE_DATA_SET_H
 #define SYN_ENGINE_DATA_SET_H
 
@@ -16,7 +16,7 @@
 #define SYN_MOST_SPANS    5
 #define SYN_MOST_BLOBS    6
 
-/* Images that lie at equal distances. */
+/* Images at equal distances. */
 struct syn_span {
     const uint8_t *pixels; /* of the first image: [channel][height][width] */
     size_t stride;         /* bytes from one image to the next */
@@ -28,7 +28,7 @@ struct syn_part_store {
     struct syn_span spans[SYN_MOST_SPANS];
     size_t span_count;
     int32_t *labels;  /* [count], each in [0, outputs); owned */
-    uint32_t *places; /* [count]: where in the spans each example lies; NULL: in order; owned */
+    uint32_t *places; /* [count]: where in the spans each example is; NULL: in order; owned */
     float *targets;   /* [count][outputs]; owned */
     int32_t *tokens;  /* [count + 1], each in [0, outputs); owned */
 };
@@ -38,16 +38,16 @@ struct syn_data_maker;
 
 struct syn_data {
     struct syn_data_info info;
-    bool is_float; /* spans hold floats, little-endian and not aligned, in place of bytes */
-    /* A float is byte (or float) * scale + shift, by channel. */
+    bool is_float; /* spans hold floats, little-endian and not aligned, instead of bytes */
+    /* A float is byte (or float) * scale + shift, per channel. */
     float scale[SYN_MOST_CHANNELS];
     float shift[SYN_MOST_CHANNELS];
-    size_t pad; /* of the usual random crop, which comes with a random flip; 0: neither is usual */
+    size_t pad; /* of the usual random crop, which includes a random flip; 0: neither is usual */
     struct syn_part_store parts[SYN_DATA_PARTS];
     struct syn_blob blobs[SYN_MOST_BLOBS]; /* what spans point into */
     size_t blob_count;
     struct syn_pictures *pictures; /* what examples are made of instead, if not NULL; owned */
-    struct syn_data_maker *maker;  /* who makes them instead, if not NULL; owned */
+    struct syn_data_maker *maker;  /* what makes them instead, if not NULL; owned */
     char **names; /* what info.names points to, if the set made them: one block, with the text */
 };
 
@@ -63,7 +63,7 @@ static inline size_t syn_data_image_bytes(const struct syn_data *data)
     return syn_data_pixels(&data->info) * (data->is_float ? sizeof(float) : 1);
 }
 
-/* A file in the form that open reads. */
+/* A file in the format that open reads. */
 struct syn_data_file {
     const char *name;
     const char *sha256; /* 64 hexadecimal digits of the contents, uncompressed; NULL: any */
@@ -77,18 +77,18 @@ enum syn_source_way {
     SYN_SOURCE_DEBIAN   /* from is a package, by apt-get download */
 };
 
-/* A place to have a data set from. */
+/* A place to get a data set from. */
 struct syn_data_source {
     enum syn_source_way way;
     const char *from;
-    const char *sha256; /* of the one file that is fetched; NULL: only the result is checked */
+    const char *sha256; /* of the single fetched file; NULL: only the result is checked */
     const char *inside; /* the folder in archive or package that holds the files */
-    uint64_t bytes;     /* that are fetched, about, for the progress bar */
+    uint64_t bytes;     /* to fetch, approximately, for the progress bar */
 };
 
-/* Told about work under way; false asks to stop. Never NULL inside. */
+/* Tells a listener about work under way, which may ask to stop. Never NULL inside. */
 struct syn_progress {
-    syn_data_progress *tell; /* NULL: nobody listens */
+    syn_data_progress *tell; /* NULL: no listener */
     void *context;
 };
 
@@ -105,31 +105,32 @@ struct syn_data_set {
     const struct syn_data_source *sources; /* NULL: the user brings the files */
     size_t source_count;
 
-    bool is_own; /* the user's: files lie in the data directory, not in a folder NAME of it */
+    bool is_own; /* the user's own: files are in the data directory, not in its subfolder NAME */
 
     /* Fill data (zeroed but for its name) from files in directory. What was filled in before a
      * failure is released by the caller. */
     enum syn_status (*open)(const struct syn_data_options *options, const char *directory,
                             struct syn_data *data);
 
-    /* Make this set's files in folder to from what a source delivered in folder from.
-     * (optional; without it files are copied, and unpacked if they end in .gz) */
+    /* Make this set's files in folder `to` from what a source delivered in folder `from`.
+     * (optional; without it files are copied, and decompressed if they end in .gz) */
     enum syn_status (*convert)(const char *from, const char *to,
                                const struct syn_progress *progress);
 };
 
-/* The row of that name. Unknown: SYN_INVALID with the names there are. */
+/* The row of that name. Unknown: SYN_INVALID with the known names. */
 enum syn_status syn_data_set_find(const char *name, const struct syn_data_set **set);
 
-/* The directory that data sets lie in: what the caller gave, else $SYNCOPATE_DATA, else "data". */
+/* The directory that contains the data sets: what the caller gave, else $SYNCOPATE_DATA, else
+ * "data". */
 const char *syn_data_root(const char *directory);
 
 /* Where the files of a set are: root/NAME, or root itself, or a folder of this machine that a
- * source names; root/NAME if they are nowhere. */
+ * source names; root/NAME if they are not found. */
 enum syn_status syn_data_directory(const struct syn_data_set *set, const char *root,
                                    char directory[SYN_PATH_BYTES]);
 
-/* Whether all files of a set are in that directory, perhaps gzipped. */
+/* Whether all files of a set are in that directory, possibly gzipped. */
 bool syn_data_has_files(const struct syn_data_set *set, const char *directory);
 
 /* Open a file of the set; missing: SYN_INVALID, with what to do about it. */
@@ -144,19 +145,19 @@ enum syn_status syn_data_keep_file(struct syn_data *data, const char *directory,
  *   words  [info.outputs] */
 enum syn_status syn_data_keep_names(struct syn_data *data, const struct syn_word *words);
 
-/* Set scale and shift from the mean and deviation of pixels in [0, 1], by channel. */
+/* Set scale and shift from the mean and deviation of pixels in [0, 1], per channel. */
 void syn_data_normalise(struct syn_data *data, const float *mean, const float *deviation);
 
-/* Move this share of the training part's examples, which are all that were read, to the test part:
- * the same ones every time. Needs labels. */
+/* Move this share of the examples, all of which are in the training part, to the test part: the
+ * same ones every time. Needs labels. */
 enum syn_status syn_data_hold_out(struct syn_data *data, double share);
 
-/* FNV-1a over 64-bit words, the last one filled up with zeros, on from hash; begin with
+/* FNV-1a over 64-bit words, the last one padded with zeros, continuing from hash; begin with
  * SYN_DATA_HASH. */
 #define SYN_DATA_HASH 0xcbf29ce484222325U
 uint64_t syn_data_hash(uint64_t hash, const void *bytes, size_t count);
 
-/* Where example number i of a part lies. */
+/* Where the pixels of an example of a part are. */
 const uint8_t *syn_data_find_pixels(const struct syn_part_store *part, size_t example);
 
 /* Copy count labels, stride bytes apart, into labels; one out of range: SYN_FORMAT.

@@ -51,7 +51,7 @@ struct syn_slice syn_share_column(struct syn_share share, size_t column)
     const size_t columns = share.batch * share.workers;
     const size_t number = share.worker * share.batch + column;
     const size_t length = share.count / columns;
-    const size_t longer = share.count % columns; /* so many columns have one more, the first ones */
+    const size_t longer = share.count % columns; /* the first so many columns have one more */
     assert(column < share.batch);
     return (struct syn_slice){number * length + smaller(number, longer),
                               length + (number < longer)};

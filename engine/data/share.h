@@ -1,4 +1,4 @@
-/* Which examples a worker sees when: arithmetic only, the same on every worker. */
+/* Which examples a worker sees, and when: arithmetic only, the same on every worker. */
 #ifndef SYN_ENGINE_DATA_SHARE_H
 #define SYN_ENGINE_DATA_SHARE_H
 
@@ -16,8 +16,8 @@ struct syn_share {
 /* Batches in an epoch: enough for the largest share, so the same for all workers. */
 uint64_t syn_share_batches(struct syn_share share);
 
-/* Where batch number index lies in the worker's share: entries [first, first + count) of it.
- * Entry i of the share is number i * workers + worker of all. */
+/* Where batch number index is in the worker's share: entries [first, first + count) of it. Entry i
+ * of the share is number i * workers + worker of all. */
 struct syn_slice {
     size_t first;
     size_t count;

@@ -1,9 +1,9 @@
-/* Data out of nothing, from a seed: for tests, benchmarks and shapes that no published set has.
+/* Data generated from a seed: for tests, benchmarks and shapes that no published set has.
  *
  * Images: a class is a random pattern of blocks of 4 x 4 pixels, so that convolutions have
- * something to find, and an image is the pattern of its class under noise. Regression: the
- * inputs are noise, and the number to predict is a random linear function of them, plus noise.
- * Both are kept as bytes, as images from files are, and take the same way from there.
+ * something to find, and an image is the pattern of its class under noise. Regression: the inputs
+ * are noise, and the number to predict is a random linear function of them, plus noise. Both are
+ * kept as bytes, like images from files, and are processed in the same way.
  *
  * Noise is the sum of four random bytes, near enough to normal and many times as fast. */
 #include <math.h>
@@ -16,16 +16,16 @@
 #include "engine/data/set.h"
 
 #define BLOCK 4
-/* In steps of a byte. */
+/* In units of a byte. */
 #define GREY   128.0F
 #define SIGNAL 8.0F
 #define NOISE  32.0F
-/* Of regression's inputs: a deviation of one, once they are normalised. */
+/* Of the inputs of a regression: a deviation of one after normalisation. */
 #define SPREAD 64.0F
 /* Of the number to predict, whose own deviation is about one. */
 #define TARGET_NOISE 0.1F
 
-/* Streams of random numbers: an example's own is its number, with the part above it. */
+/* Streams of random numbers: an example's stream is its number, with the part in the high bits. */
 #define STREAM_PART    ((uint64_t)1 << 40)
 #define STREAM_PATTERN ((uint64_t)1 << 60)
 #define STREAM_WEIGHTS ((uint64_t)1 << 61)
@@ -73,7 +73,7 @@ static void draw(const struct syn_data_info *info, const float *pattern, float n
     }
 }
 
-/* Numbers that every example of the set is made with. */
+/* Numbers from which every example of the set is made. */
 struct recipe {
     const struct syn_data_options *options;
     float *patterns; /* [class][blocks]; for regression one, of zeros */
@@ -103,7 +103,7 @@ static enum syn_status make_recipe(const struct syn_data_info *info, struct reci
     return SYN_OK;
 }
 
-/* The linear function of what the model will see of these pixels, with noise. */
+/* The linear function of these pixels as the model will see them, with noise. */
 static float target_of(const struct syn_data *data, const struct recipe *recipe,
                        const uint8_t *pixels, struct syn_random *random)
 {
@@ -184,6 +184,6 @@ static enum syn_status open_set(const struct syn_data_options *options, const ch
 
 const struct syn_data_set syn_data_set_synthetic = {
     .name = "synthetic",
-    .help = "images of random classes, or a regression, of any shape, made from a seed",
+    .help = "images of random classes, or a regression, of any shape, generated from a seed",
     .open = open_set,
 };

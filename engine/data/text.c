@@ -1,4 +1,4 @@
-/* Text of the user's own in the form of the Penn Treebank for language models: ptb.train.txt,
+/* The user's own text in the form of the Penn Treebank for language models: ptb.train.txt,
  * ptb.valid.txt and ptb.test.txt, one sentence per line. */
 #include "engine/data/corpus.h"
 

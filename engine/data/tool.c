@@ -1,6 +1,6 @@
-/* Running the programs that bring and unpack files, and losing patience with those that get
- * nowhere. Headway is measured from outside, by what has come to lie in the folder, because
- * every program shows it in a manner of its own. */
+/* Running the programs that fetch and unpack files, and stopping those that make no progress.
+ * Progress is measured from outside, by the size of the folder, because every program shows it
+ * differently. */
 #include "engine/data/tool.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool goes_on(void *context)
     return tool->why == SYN_OK;
 }
 
-/* What a program said about its failure: the first line that speaks of an error, else the last
+/* The reason for a program's failure: the first line of its output with an error, else the last
  * one. */
 static void read_cause(const char *log, char *cause, size_t capacity)
 {

@@ -1,7 +1,7 @@
-/* Counting and numbering words: entries in the order of their first appearance, and of their
- * numbers once they are settled, found through a table of open addressing that is at most half
- * full. <unk> and <eos> are entries 0 and 1 from the start, so that a text that spells them out
- * means them. */
+/* Counting and numbering words: entries in the order of first appearance, and after settling in the
+ * order of their numbers, found through an open-addressing hash table that is at most half full.
+ * <unk> and <eos> are entries 0 and 1 from the start, so that a text that spells them out means
+ * them. */
 #include "engine/data/vocabulary.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ struct syn_vocabulary {
     size_t count;
     uint32_t *slots; /* [room], 1 + entry; 0: free */
     size_t room;     /* a power of two */
-    size_t known;    /* once settled: the entries that have a number, which is their place */
+    size_t known;    /* once settled: how many entries have a number, which is their index */
 };
 
 static const struct syn_word special[] = {{(const uint8_t *)"<unk>", 5},
@@ -54,7 +54,7 @@ bool syn_words_next(struct syn_words *words, struct syn_word *word)
     return has_word || ends_text;
 }
 
-/* FNV-1a, then a fold, for the table looks at the low bits. */
+/* FNV-1a, then a fold, because the table uses the low bits. */
 static size_t hash(struct syn_word word)
 {
     uint64_t h = 0xcbf29ce484222325U;

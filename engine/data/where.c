@@ -1,6 +1,6 @@
-/* Where the files of a data set are. A user may keep many sets under one root, each in a folder
- * of its name, or name the one folder that holds the files; and a set may lie where this
- * machine's package manager put it. All of these are found without being told apart. */
+/* Where the files of a data set are. A user may keep many sets under one root, each in a folder of
+ * its name, or name the one folder that holds the files; and a set may be where this machine's
+ * package manager installed it. All of these are found without a setting to choose. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "engine/base/fail.h"
 #include "engine/data/set.h"
 
-/* Leaves room in SYN_PATH_BYTES for the names of our own that are put after it. */
+/* Leaves room in SYN_PATH_BYTES for our file names after it. */
 #define LONGEST_ROOT 768
 
 const char *syn_data_root(const char *directory)

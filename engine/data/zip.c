@@ -1,7 +1,7 @@
-/* Zip archives, as far as numpy.savez() and savez_compressed() write them: the directory at the end
- * tells where each file lies. zlib unpacks; what it does not know is the archive's own form, which
- * is read here. Archives above 4 GiB have another directory and are not read: such arrays are
- * better off as .npy files, which are mapped. */
+/* Zip archives as numpy.savez() and savez_compressed() write them: the directory at the end tells
+ * where each file is. zlib decompresses the data; the archive format is read here. Archives above 4
+ * GiB have a different directory and are not supported: such arrays are better kept as .npy files,
+ * which are mapped. */
 #include <string.h>
 #include <zlib.h>
 
@@ -51,7 +51,7 @@ static enum syn_status damaged(const struct archive *archive, const char *what, 
                       at);
 }
 
-/* What an entry of the directory says, with the place of its bytes. */
+/* Read an entry of the directory, and find its bytes. */
 static enum syn_status read_entry(const struct archive *archive, const uint8_t *entry,
                                   struct syn_zip_file *file)
 {

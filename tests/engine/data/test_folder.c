@@ -195,7 +195,7 @@ static void odd_files_are_named_counted_and_left_out(void **state)
     scratch_log();
     assert_ok(open_folder("odd", &data));
     assert_int_equal(syn_data_info(data)->count[SYN_DATA_TRAIN], 25);
-    assert_non_null(strstr(scratch_log(), "1 files are passed over"));
+    assert_non_null(strstr(scratch_log(), "skipped 1 files"));
     see_all(data, 1, 1, seen);
     for (int i = 0; i < 26; i++)
         assert_int_equal(seen[i], i < 20);
@@ -255,7 +255,7 @@ static void folders_that_cannot_be_are_refused(void **state)
     expect_one_line(SYN_FORMAT, "bad", "val/zebra: not a class of the training part, which has 3");
     expect_one_line(SYN_INVALID, "no-such-folder", "no-such-folder is missing");
     scratch_write_text("files/train/1.txt", "");
-    expect_one_line(SYN_FORMAT, "files", "files/train: no folders in it");
+    expect_one_line(SYN_FORMAT, "files", "files/train: contains no folders");
     scratch_write_text("junk/train/a/1.jpg", "junk");
     scratch_write_text("junk/train/b/1.jpg", "junk");
     expect_one_line(SYN_FORMAT, "junk", "none of the first 2 pictures can be read");
@@ -306,7 +306,7 @@ static void a_table_that_cannot_be_is_refused_with_its_line(void **state)
         {"val_0.JPEG zebra\n", "val_annotations.txt:1: zebra: not a class of the training part"},
         {"../../secret.jpg cat\n", ":1: \"../../secret.jpg\"; expected the name of a picture"},
         {"\nsub/one.jpg cat\n", ":2: \"sub/one.jpg\"; expected the name of a picture, no path"},
-        {"gone.jpg cat\n", "none of its 1 lines names a picture that is there"},
+        {"gone.jpg cat\n", "none of its 1 lines names an existing picture"},
         {"", "none of its 0 lines"},
     };
     write_folder("table");
@@ -413,10 +413,10 @@ static void a_damaged_pack_is_refused_with_its_sum(void **state)
     bytes[300] ^= 1; /* of a pixel */
     scratch_write("sum.syn", bytes, count);
     assert_status(SYN_FORMAT, syn_data_check(&options, NULL, NULL));
-    assert_non_null(strstr(syn_error_text(), "the sum over its pixels"));
+    assert_non_null(strstr(syn_error_text(), "the hash of its pixels"));
     bytes[66] ^= 1;
     scratch_write("sum.syn", bytes, count);
-    expect_one_line(SYN_FORMAT, "sum.syn", "the sum over its index");
+    expect_one_line(SYN_FORMAT, "sum.syn", "the hash of its index");
     scratch_write("sum.syn", bytes, count - 5);
     expect_one_line(SYN_FORMAT, "sum.syn", "it is cut short");
     scratch_write("sum.syn", bytes, 9);

@@ -124,7 +124,8 @@ static void odd_examples_are_named_counted_and_left_out(void **state)
     for (size_t i = 0; i < TRAIN; i++)
         assert_int_equal(seen[i], i != 3 && i != 8 && i != 20);
     const char *said = scratch_log();
-    assert_non_null(strstr(said, "example 3 of the training part is left out: its maker has none"));
+    assert_non_null(
+        strstr(said, "example 3 of the training part is left out: its maker returned none"));
     assert_non_null(
         strstr(said, "example 8 of the training part is left out: label 4; expected 0"));
     assert_non_null(strstr(said, "example 20 of the training part is left out: value 1 is inf"));

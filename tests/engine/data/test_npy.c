@@ -208,7 +208,7 @@ static void arrays_that_cannot_be_are_refused_in_one_line(void **state)
     expect_one_line(SYN_FORMAT, "bad", "y_test.npy: label 9 of example 0; expected 0 to 3");
     scratch_write_text("bad/x.npy", "no array at all");
     expect_one_line(SYN_FORMAT, "bad", "not a .npy file");
-    expect_one_line(SYN_INVALID, "nothing", "neither x.npy nor data.npz is there");
+    expect_one_line(SYN_INVALID, "nothing", "neither x.npy nor data.npz found");
 }
 
 static void put(uint8_t *at, uint64_t value, size_t bytes)

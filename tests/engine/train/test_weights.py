@@ -244,7 +244,7 @@ class Weights(unittest.TestCase):
         self.refuses(["evaluate", self.path("run")], "pictures", "is missing")
         with open(self.path("run/input.txt"), "a", encoding="utf-8") as file:
             file.truncate(40)
-        self.refuses(["predict", self.path("run"), one], "input.txt: not what syncopate train keeps of its data")
+        self.refuses(["predict", self.path("run"), one], "input.txt: not a description of data written by syncopate train")
 
     def test_a_run_that_goes_on_is_used_as_far_as_it_is(self):
         words = ["train", *IMAGES, "--model", "mlp", "--checkpoint-every", "50", "--steps", "1000000", "--out", self.path("run")]

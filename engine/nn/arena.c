@@ -1,6 +1,6 @@
-/* Large buffers first, each at the lowest offset where it meets no other that lives at the same
- * time. That is within a few percent of the least possible for networks, where the large ones are
- * activations that live from the forward pass to the backward pass like nested brackets. */
+/* Place large buffers first, each at the lowest offset where it overlaps no other buffer with an
+ * overlapping lifetime. For networks this is within a few percent of the minimum: the large buffers
+ * are activations that live from the forward pass to the backward pass, nested like brackets. */
 #include "engine/nn/arena.h"
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Put a buffer among those that have a place; they are sorted by offset. */
+/* Find the offset of a buffer among those already placed, which are sorted by offset. */
 static void find_place(struct buffer *buffer, struct buffer *const *placed, size_t count)
 {
     buffer->offset = 0;

@@ -1,4 +1,4 @@
-/* Laying buffers into one block of memory. */
+/* Laying out buffers in one block of memory. */
 #ifndef SYN_NN_ARENA_H
 #define SYN_NN_ARENA_H
 
@@ -8,7 +8,7 @@
 
 struct buffer;
 
-/* Give each buffer an offset, so that buffers whose lifetimes overlap do not. */
+/* Give each buffer an offset, so that buffers with overlapping lifetimes do not overlap. */
 enum syn_status arena_lay_out(struct buffer *buffers, size_t count, size_t *bytes);
 
 #endif

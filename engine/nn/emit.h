@@ -1,17 +1,17 @@
 /* How layers build a plan. Building is sticky: after a failure, further calls do nothing, and
- * plan_make() tells. */
+ * plan_make() returns it. */
 #ifndef SYN_NN_EMIT_H
 #define SYN_NN_EMIT_H
 
 #include "engine/nn/plan.h"
 
-/* Remember a failure that has been reported. */
+/* Record a failure that has been reported. */
 void plan_fail(struct plan *plan, enum syn_status status);
 
 /* Images of a node's output: examples, times time steps for sequences. */
 size_t plan_rows(const struct plan *plan, const struct node *node);
 
-/* Floats of a node's output, with its padding to multiples of eight channels. */
+/* Floats of a node's output, padded to a multiple of eight channels. */
 size_t plan_size(const struct plan *plan, const struct node *node);
 
 /* A new buffer of the arena. */
@@ -31,47 +31,47 @@ struct place plan_input(struct plan *plan, const struct node *node, size_t k);
 /* Whether this node may write its output over input number k. */
 bool plan_may_overwrite(const struct plan *plan, const struct node *node, size_t k);
 
-/* Say where a node's output is; or have a new buffer made for it. */
+/* Set where a node's output is; or create a new buffer for it. */
 void plan_set_output(struct plan *plan, const struct node *node, struct place place);
 struct place plan_new_output(struct plan *plan, const struct node *node);
 
 /* Where a node's output is. */
 struct place plan_output(const struct plan *plan, const struct node *node);
 
-/* Whether the node's only user is a ReLU. If so, the node shall do it, and the ReLU will add
- * nothing. */
+/* Whether the node's only user is a ReLU. If so, the node must apply it, and the ReLU will add no
+ * kernel. */
 bool plan_take_relu(struct plan *plan, const struct node *node);
 
 /* The gradient by a node's output. */
 struct place plan_gradient(const struct plan *plan, const struct node *node);
 
-/* Whether nobody else will read that. */
+/* Whether no other node will read that gradient. */
 bool plan_owns_gradient(const struct plan *plan, const struct node *node);
 
-/* From now on it lies there. */
+/* Set the place where that gradient is from now on. */
 void plan_move_gradient(struct plan *plan, const struct node *node, struct place place);
 
 /* Whether the gradient by input number k is wanted. */
 bool plan_wants_gradient(const struct plan *plan, const struct node *node, size_t k);
 
-/* Delivering the gradient by input number k: begin, add the kernel that writes it to where to says,
- * end. */
+/* Delivering the gradient by input number k: begin, add the kernel that writes it to `to`, end. */
 enum delivery_flags {
-    DELIVER_ACCUMULATES = 1, /* the kernel can add to what is there: see accumulate */
+    DELIVER_ACCUMULATES = 1, /* the kernel can add to existing values: see accumulate */
     DELIVER_IN_PLACE = 2     /* the kernel can write over the gradient by the node's own output */
 };
 
 struct delivery {
     struct place to;
     bool accumulate;
-    bool add_later; /* to is scratch memory, added where it belongs at the end */
+    bool add_later; /* `to` is scratch memory, added to the gradient at the end */
     size_t from;    /* number of the input node */
 };
 
 struct delivery plan_deliver_begin(struct plan *plan, const struct node *node, size_t k, int flags);
 void plan_deliver_end(struct plan *plan, const struct node *node, const struct delivery *delivery);
 
-/* The gradient by input number k lies there. Its only user's kernels have put it there: a loss. */
+/* Set where the gradient by input number k is. Its only user, a loss, has kernels that write it
+ * there. */
 void plan_start_gradient(struct plan *plan, const struct node *node, size_t k, struct place place);
 
 /* The gradient by input number k is the one by the node's output. */

@@ -1,6 +1,6 @@
-/* How gradients by outputs find their way while a plan is built. A node that several others read
- * gets several contributions, which are added up; both inputs of a sum have one and the same
- * gradient, which they share until somebody wants to write to it. */
+/* Where gradients by outputs are kept while a plan is built. A node that several others read gets
+ * several contributions, which are added up; both inputs of a sum have the same gradient, which
+ * they share until one has to write to it. */
 #include <string.h>
 
 #include "engine/nn/emit.h"
@@ -22,7 +22,7 @@ bool plan_owns_gradient(const struct plan *plan, const struct node *node)
 
 static void hold_new(struct plan *plan, size_t node, struct place place)
 {
-    /* At most one is made for each node at a time, and slots of released ones are used again. */
+    /* At most one exists per node at a time, and released slots are reused. */
     size_t slot = 0;
     while (plan->gradients[slot].holders > 0)
         slot++;
@@ -75,7 +75,7 @@ static void add_moving_kernel(struct plan *plan, const struct node *node, const 
     plan_add(plan, &kernel, &floats, sizeof floats);
 }
 
-/* The gradient of a node as something that may be written to. */
+/* The gradient of a node as a place that may be written to. */
 static struct place writable(struct plan *plan, size_t number)
 {
     const struct node *node = &plan->graph->nodes[number];

@@ -1,5 +1,5 @@
-/* Building a graph, layer by layer. The first thing that does not fit is remembered, what is built
- * on it is nothing, and the model that would be built of it says why; so a caller checks once. */
+/* Building a graph, layer by layer. The first layer that does not fit is recorded, layers built on
+ * it are ignored, and building the model reports the cause; so a caller checks once. */
 #include "engine/nn/graph.h"
 
 #include <stdarg.h>
@@ -79,7 +79,8 @@ enum syn_status graph_check(const struct syn_graph *graph)
         return syn_report(graph->status, "%s", graph->cause);
     size_t losses = count_kind(graph, &layer_cross_entropy);
     if (losses != 1 || graph->nodes[graph->count - 1].kind != &layer_cross_entropy)
-        return syn_report(SYN_INVALID, "a graph with %zu cross-entropies; expected one, at the end",
+        return syn_report(SYN_INVALID,
+                          "a graph with %zu cross-entropies; expected exactly one, at the end",
                           losses);
     for (size_t i = 0; i + 1 < graph->count; i++) {
         bool used = false;
@@ -106,11 +107,12 @@ static bool make_room(struct syn_graph *graph)
     return true;
 }
 
-/* Whether the inputs are there and hold something this kind can read. */
+/* Whether the inputs exist and have a form that this kind can read. */
 static bool inputs_fit(struct syn_graph *graph, const struct node *node, const syn_node *from)
 {
     if (node->input_count == 0 && graph->count > 0)
-        return graph_refuse(graph, "%s: the input is the first layer, and the only one",
+        return graph_refuse(graph,
+                            "%s: the input must be the first layer, and there can be only one",
                             node->kind->name);
     for (size_t k = 0; k < node->input_count; k++) {
         if (from[k] < 0 || (size_t)from[k] >= graph->count)
@@ -130,7 +132,8 @@ static bool name_is_new(struct syn_graph *graph, const struct node *node)
     return true;
 }
 
-/* Add a layer; node has everything but name, number, inputs and (but for inputs) shape. */
+/* Add a layer; node has everything except name, number, inputs and (unless it is an input)
+ * shape. */
 static syn_node add(struct syn_graph *graph, const char *name, struct node node, syn_node one,
                     syn_node other)
 {

@@ -1,5 +1,5 @@
-/* A graph as it is being built: layers in the order of adding, so that inputs come before their
- * users. */
+/* A graph under construction: layers in the order in which they were added, so that inputs come
+ * before their users. */
 #ifndef SYN_NN_GRAPH_H
 #define SYN_NN_GRAPH_H
 
@@ -12,7 +12,7 @@
 
 #define MOST_INPUTS 2
 
-/* What a layer was asked for; each kind reads its own member. */
+/* The options of a layer; each kind reads its own member. */
 union layer_options {
     struct syn_convolution convolution;
     struct {
@@ -32,7 +32,7 @@ union layer_options {
 
 struct node {
     const struct layer_kind *kind;
-    char *name; /* as given, or the kind's with a number */
+    char *name; /* as given, or the kind with a number */
     size_t number;
     size_t inputs[MOST_INPUTS]; /* numbers of nodes */
     size_t input_count;
@@ -44,11 +44,11 @@ struct syn_graph {
     struct node *nodes;
     size_t count;
     size_t capacity;
-    enum syn_status status; /* of the first call that could not be done */
+    enum syn_status status; /* of the first call that failed */
     char cause[512];
 };
 
-/* Remember why a layer cannot be added, unless an earlier one could not; returns false. */
+/* Record why a layer cannot be added, unless an earlier one failed; returns false. */
 bool graph_refuse(struct syn_graph *graph, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -59,11 +59,11 @@ static inline const struct shape *graph_from(const struct syn_graph *graph, cons
     return &graph->nodes[node->inputs[k]].shape;
 }
 
-/* A copy of its own. */
+/* A deep copy. */
 enum syn_status graph_copy(const struct syn_graph *graph, struct syn_graph **copy);
 
-/* Whether the graph is whole: one input, one loss at the end, every output used. Reports why
- * not. */
+/* Check that the graph is complete: one input, one loss at the end, every output used. Reports what
+ * is wrong. */
 enum syn_status graph_check(const struct syn_graph *graph);
 
 #endif

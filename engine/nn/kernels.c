@@ -7,7 +7,7 @@ extern const struct nn_kernels syn_nn_kernels_portable;
 extern const struct nn_kernels syn_nn_kernels_avx2;
 extern const struct nn_kernels syn_nn_kernels_avx512;
 
-/* What the files of a set are compiled for (kernels.cmake). */
+/* The instructions that a set's files are compiled for (kernels.cmake). */
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

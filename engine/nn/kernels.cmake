@@ -1,5 +1,5 @@
 # The loops of kernels/ are compiled once for any machine, once for AVX2 with FMA and once for AVX-512; kernels.c chooses
-# when it runs. They may round a*b+c once, where the machine has it: the last two sets do so alike, in the same order.
+# at run time. They may round a*b+c once where the machine supports it: the last two sets both do so, in the same order.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.c)
 set(kernel_sets portable)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -18,7 +18,7 @@ if(TARGET syncopate-kernels-avx512)
     target_compile_options(syncopate-kernels-avx512 PRIVATE -mavx2 -mfma -mavx512f -mavx512vl -mavx512bw -mavx512dq)
 endif()
 
-# The threads are OpenMP's, as oneDNN's are. clang without its own OpenMP runs our loops on one core.
+# The threads are OpenMP's, like oneDNN's. clang without its own OpenMP runs our loops on one core.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/parallel.c PROPERTIES COMPILE_OPTIONS -fopenmp)
 else()

@@ -1,5 +1,5 @@
 /* What a kind of layer is: a row of layers.def, a file ending in its const descriptor. A layer does
- * not compute by itself: once, when a model is built, it adds its kernels to a plan, and steps run
+ * not compute anything itself: when a model is built, it adds its kernels to a plan, and steps run
  * the plan. */
 #ifndef SYN_NN_LAYER_H
 #define SYN_NN_LAYER_H
@@ -13,7 +13,7 @@ struct syn_graph;
 struct node;
 struct plan;
 
-/* What a layer's output holds for an example, or for each time step of an example. A vector is an
+/* The shape of a layer's output for an example, or for each time step of an example. A vector is an
  * image of height and width 1. */
 struct shape {
     bool sequence;
@@ -33,8 +33,8 @@ static inline size_t padded_channels(size_t channels)
     return (channels + 7) / 8 * 8;
 }
 
-/* Arrays that a layer owns beside its output: parameters, which have a gradient; statistics, which
- * are learnt otherwise; and what is carried from batch to batch. */
+/* Arrays that a layer owns besides its output: parameters, which have a gradient; statistics, which
+ * are updated otherwise; and state carried from batch to batch. */
 enum space { SPACE_WEIGHTS, SPACE_STATISTICS, SPACE_CARRY, SPACE_COUNT };
 
 enum start { START_ZERO, START_ONE, START_UNIFORM, START_NORMAL };
@@ -61,15 +61,15 @@ struct tensor {
 struct layer_kind {
     const char *name;
     const char *help;
-    /* Work out node->shape from the inputs'; false after graph_refuse(). */
+    /* Compute node->shape from the inputs'; false after graph_refuse(). */
     bool (*shape)(struct syn_graph *graph, struct node *node);
-    /* (optional) List its arrays, at most MOST_TENSORS, those of a space one after the other;
-     * return how many. Without: it has none. */
+    /* (optional) List its arrays, at most MOST_TENSORS, grouped by space; return how many. Without
+     * it there are none. */
     size_t (*tensors)(const struct syn_graph *graph, const struct node *node,
                       struct tensor *tensors);
-    /* (optional) Add what computes the output. Without: it is an input. */
+    /* (optional) Add what computes the output. Without it the layer is an input. */
     void (*forward)(struct plan *plan, const struct node *node);
-    /* (optional) Add what computes the gradients by its weights and, where it is wanted, by its
+    /* (optional) Add what computes the gradients by its weights and, where needed, by its
      * inputs. */
     void (*backward)(struct plan *plan, const struct node *node);
     /* Its backward pass reads its own output, which therefore must not be overwritten. */

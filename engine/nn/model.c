@@ -1,7 +1,7 @@
 /* Building a model: layouts from the graph, a plan for the full batch. Plans for other numbers of
- * examples (the last batch of an epoch) and for evaluation are made when first asked for, and a few
- * are kept. Every count has a plan of its own, rather than padding to the full batch, because batch
- * norm would see the padding. */
+ * examples (the last batch of an epoch) and for evaluation are made when first needed, and a few
+ * are kept. Every count has its own plan, instead of padding to the full batch, because batch norm
+ * would see the padding. */
 #include "engine/nn/model.h"
 
 #include <math.h>
@@ -154,7 +154,7 @@ void syn_model_free(struct syn_model *model)
     free(model);
 }
 
-/* Put plan number i before all others but the first, which stays. */
+/* Move plan number i to the second place; the first stays. */
 static struct plan *use_plan(struct syn_model *model, size_t i)
 {
     struct plan *plan = model->plans[i];
@@ -282,8 +282,8 @@ static void fill(const struct tensor *tensor, struct syn_random *random, float *
         }
 }
 
-/* Weights of convolutions and inner products, which come as uniform in +-1/sqrt(inputs), and their
- * biases. */
+/* Weights of convolutions and inner products, which are uniform in +-1/sqrt(inputs) by default, and
+ * their biases. */
 static void change_to_he(struct tensor *tensor)
 {
     if (tensor->start != START_UNIFORM)

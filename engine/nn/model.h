@@ -22,13 +22,13 @@ struct syn_model {
     int32_t *tokens; /* of the current step, in the order of the plan's rows */
     int32_t *labels;
     struct plan
-        *plans[MOST_PLANS]; /* the first is the one for the full batch; the latest used next */
+        *plans[MOST_PLANS]; /* the first is for the full batch; then the most recently used */
     void *arena;            /* one plan runs at a time, so they share it */
     size_t arena_bytes;
     bool timed;
 };
 
-/* The plan for that many examples, made if need be, with its arena in place. */
+/* The plan for that many examples, made if necessary, with its arena in place. */
 enum syn_status model_plan(struct syn_model *model, size_t count, bool training,
                            struct plan **plan);
 

@@ -1,6 +1,6 @@
-/* A model as a text: JSON with a list of layers, each with what its function in model.h takes.
- * Shapes follow from the data. Whatever is wrong is told with the line on which its layer begins,
- * which jansson does not know: the text is walked once more for it.
+/* A model as text: JSON with a list of layers, each with the arguments of its function in model.h.
+ * Shapes follow from the data. Errors are reported with the line on which the layer begins, which
+ * jansson does not provide: the text is scanned again to find it.
  *
  *     {"layers": [
  *         {"layer": "convolution", "name": "conv1", "outputs": 20, "kernel": 5},
@@ -28,7 +28,7 @@ struct file {
     const json_t *layers;
     size_t at;       /* the layer that is being read */
     syn_node *nodes; /* [layers] */
-    bool is_bad;     /* it has been told why */
+    bool is_bad;     /* the error has been reported */
 };
 
 /* The line on which layer number i begins. */
@@ -55,7 +55,7 @@ static size_t line_of(const struct file *file, size_t layer)
     return line;
 }
 
-/* Tell what is wrong with the layer, once; returns 0 for what could not be read. */
+/* Report what is wrong with the layer, once; returns 0 as the value that could not be read. */
 static size_t refuse(struct file *file, const char *what, const char *value, const char *expected)
 {
     if (!file->is_bad)
@@ -71,7 +71,7 @@ static const json_t *layer_of(const struct file *file)
     return json_array_get(file->layers, file->at);
 }
 
-/* A whole number up to most; absent: what is usual, or a mistake if that is 0. */
+/* An integer up to most; absent: the usual value, or an error if that is 0. */
 static size_t number(struct file *file, const char *key, size_t usual, size_t most)
 {
     char expected[96];
@@ -81,11 +81,11 @@ static size_t number(struct file *file, const char *key, size_t usual, size_t mo
         return usual;
     if (json_is_integer(value) && read >= 0 && (size_t)read <= most && (read > 0 || usual > 0))
         return (size_t)read;
-    snprintf(expected, sizeof expected, "a whole number of at most %zu", most);
+    snprintf(expected, sizeof expected, "an integer of at most %zu", most);
     return refuse(file, value ? "not a possible" : "no", key, expected);
 }
 
-/* Zeros around an image, which may be none. */
+/* Zeros around an image; may be 0. */
 static size_t padding(struct file *file)
 {
     const json_t *value = json_object_get(layer_of(file), "padding");
@@ -110,7 +110,7 @@ static bool flag(struct file *file, const char *key, bool usual)
     return value ? json_is_true(value) : usual;
 }
 
-/* One kind of layer: what it may be given, and how it is added. */
+/* One kind of layer: which keys it accepts, and how it is added. */
 struct kind {
     const char *name;
     const char *keys; /* each with a blank before and after it */
@@ -236,7 +236,7 @@ static const struct kind *find_kind(struct file *file)
             return &kinds[i];
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s", kinds[i].name);
     }
-    refuse(file, name ? "no layer" : "no \"layer\" that is a text", name, names);
+    refuse(file, name ? "no layer" : "no \"layer\" that is a string", name, names);
     return NULL;
 }
 
@@ -257,7 +257,7 @@ static void check_keys(struct file *file, const struct kind *kind)
     }
 }
 
-/* The output of the layer of that name, which must stand above. */
+/* The output of the layer of that name, which must be above. */
 static syn_node find_node(struct file *file, const json_t *name)
 {
     const char *text = json_string_value(name);
@@ -301,7 +301,7 @@ static bool add_layer(struct file *file)
         return false;
     if (name && (!json_string_value(name) || json_string_length(name) == 0 ||
                  json_string_length(name) > 128 || strpbrk(json_string_value(name), " \n\t")))
-        refuse(file, "not a possible", "name", "a text of 1 to 128 bytes without blanks");
+        refuse(file, "not a possible", "name", "a string of 1 to 128 bytes without blanks");
     check_keys(file, kind);
     find_inputs(file, kind, from);
     if (file->is_bad)

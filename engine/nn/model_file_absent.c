@@ -1,4 +1,4 @@
-/* In place of model_file.c where there is no jansson. */
+/* Replaces model_file.c in a build without jansson. */
 #include <syncopate/engine/model.h>
 
 #include "engine/base/fail.h"
@@ -10,7 +10,8 @@ enum syn_status syn_graph_parse(const char *text, size_t count, const char *orig
     (void)count;
     (void)input;
     (void)graph;
-    return syn_report(SYN_UNSUPPORTED, "%s: built without jansson, which reads model files",
+    return syn_report(SYN_UNSUPPORTED,
+                      "%s: this build is without jansson, which is needed to read model files",
                       origin);
 }
 

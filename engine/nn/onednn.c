@@ -1,4 +1,4 @@
-/* Primitives are chosen and created once; a step only tells them where their arrays are. */
+/* Primitives are chosen and created once; a step only sets where their arrays are. */
 #include <stdlib.h>
 
 #include "engine/base/fail.h"
@@ -113,7 +113,7 @@ static enum syn_status run(const struct kernel *kernel, void *const at[], struct
     return check(dnnl_stream_wait(p->stream), kernel->work);
 }
 
-/* Create primitive and memories; what was created so far is released by the caller on failure. */
+/* Create primitive and memories; on failure the caller releases what was created so far. */
 static enum syn_status create(struct plan *plan, dnnl_primitive_desc_t description,
                               struct kernel *kernel, struct primitive *p)
 {
@@ -136,8 +136,8 @@ static enum syn_status create(struct plan *plan, dnnl_primitive_desc_t descripti
     return SYN_OK;
 }
 
-/* Add what kernel and p say so far: the kernel's node, work, gflop and places, and p's numbers of
- * arguments. */
+/* Complete kernel and p and add them. On entry kernel has node, work, gflop and places, and p has
+ * the numbers of its arguments. */
 static void add(struct plan *plan, dnnl_primitive_desc_t primitive, struct kernel *kernel,
                 struct primitive *p)
 {
@@ -155,7 +155,7 @@ static void add(struct plan *plan, dnnl_primitive_desc_t primitive, struct kerne
     plan_add(plan, kernel, p, sizeof *p);
 }
 
-/* Add a copy from one order of memory to another. */
+/* Add a copy from one memory order to another. */
 static void add_copy(struct plan *plan, const struct node *node, const char *work,
                      onednn_memory from_order, struct place from, onednn_memory to_order,
                      struct place to)
@@ -188,8 +188,7 @@ void onednn_add_reorder(struct plan *plan, const struct node *node, const char *
     onednn_memory_free(one);
 }
 
-/* Where weights or their gradient lie for a primitive: at their own place if it wants plain
- * order. */
+/* Where a primitive's weights or their gradient are: in place if it wants plain order. */
 static struct place place_in_order(struct plan *plan, dnnl_primitive_desc_t primitive, int argument,
                                    onednn_memory plain, struct place place)
 {
@@ -220,7 +219,7 @@ static const int numbers[] = {[ONEDNN_X] = DNNL_ARG_SRC,
                               [ONEDNN_DSCALE] = DNNL_ARG_DIFF_SCALE,
                               [ONEDNN_DSHIFT] = DNNL_ARG_DIFF_SHIFT};
 
-/* Add a primitive of which argument number w is the weights or their gradient, in plain order. */
+/* Add a primitive whose argument number w is the weights or their gradient, in plain order. */
 static void add_weighted(struct plan *plan, dnnl_primitive_desc_t primitive, struct kernel *kernel,
                          struct primitive *p, size_t w)
 {
@@ -246,7 +245,8 @@ void onednn_add(struct plan *plan, const struct node *node, const char *work, do
 {
     if (!primitive && plan->status == SYN_OK)
         plan_fail(plan,
-                  syn_report(SYN_UNSUPPORTED, "oneDNN cannot do %s of layer %s", work, node->name));
+                  syn_report(SYN_UNSUPPORTED, "oneDNN has no implementation for %s of layer %s",
+                             work, node->name));
     if (plan->status != SYN_OK) {
         onednn_forget(primitive);
         return;

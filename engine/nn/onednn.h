@@ -1,7 +1,7 @@
-/* oneDNN's primitives as kernels of a plan, without a word of oneDNN's own: its C interface changed
- * from version 2 to version 3, and layers need not know. Never accepts a reference implementation
- * where there is another: with layout "any", oneDNN 2.6 offers one for some gradients that takes a
- * thousand times as long. */
+/* oneDNN's primitives as kernels of a plan, without exposing oneDNN's types: its C interface
+ * changed from version 2 to version 3, and layers need not know. Never uses a reference
+ * implementation if there is another: with layout "any", oneDNN 2.6 offers one for some gradients
+ * that takes a thousand times as long. */
 #ifndef SYN_NN_ONEDNN_H
 #define SYN_NN_ONEDNN_H
 
@@ -15,35 +15,37 @@ struct onednn;
 enum syn_status onednn_open(struct onednn **onednn);
 void onednn_close(struct onednn *onednn);
 
-/* Orders of a node's output in memory: plain [row][channel][height][width], and in blocks of eight
+/* Memory orders of a node's output: plain [row][channel][height][width], and in blocks of eight
  * channels. */
 enum onednn_order { ONEDNN_PLAIN, ONEDNN_BLOCKED };
 
 enum onednn_kind { ONEDNN_CONVOLUTION, ONEDNN_MEAN, ONEDNN_BATCH_NORM };
 
-/* A backward pass is one by the input or by the weights; of batch norm, by both at once. */
+/* A backward pass computes the gradient by the input or by the weights; for batch norm, both at
+ * once. */
 enum onednn_pass { ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA, ONEDNN_BACKWARD_WEIGHTS };
 
-/* What a layer wants computed. Shapes are those of the node and of its first input; the batch and
- * whether it is for training are the plan's. */
+/* What a layer has to compute. Shapes are those of the node and of its first input; the batch and
+ * the training flag are the plan's. */
 struct onednn_operation {
     enum onednn_kind kind;
     enum onednn_pass pass;
     enum onednn_order x; /* the input's, and its gradient's */
     enum onednn_order y;
-    size_t kernel[2]; /* height, width; as stride and padding, not for batch norm */
+    size_t kernel[2]; /* height, width; like stride and padding, not for batch norm */
     size_t stride[2];
     size_t padding[2];
     float epsilon; /* of batch norm */
     bool bias;     /* of a convolution */
-    bool relu;     /* max(0, x) on the result; in a backward pass, of batch norm only */
+    bool relu;     /* max(0, x) on the result; in a backward pass, batch norm only */
 };
 
-/* An implementation that was chosen: oneDNN's own type, which only onednn.c looks into. */
+/* A chosen implementation: oneDNN's own type, which only onednn.c looks into. */
 struct dnnl_primitive_desc;
 
 /* The first implementation of a node's operation that is not a reference one; if there is none,
- * NULL, or the reference if that will do. To be handed to onednn_add() or onednn_forget(). */
+ * NULL, or the reference if that is acceptable. Must be passed to onednn_add() or
+ * onednn_forget(). */
 struct dnnl_primitive_desc *onednn_choose(struct plan *plan, const struct node *node,
                                           const struct onednn_operation *operation,
                                           bool reference_will_do);
@@ -54,7 +56,7 @@ void onednn_forget(struct dnnl_primitive_desc *primitive);
 /* Floats that the forward pass of batch norm keeps for the backward one, at least 1. */
 size_t onednn_workspace(struct dnnl_primitive_desc *primitive);
 
-/* What an array is to a primitive: D is for the gradient by it. */
+/* The role of an array in a primitive; D marks the gradient by it. */
 enum onednn_role {
     ONEDNN_X,
     ONEDNN_Y,
@@ -62,7 +64,7 @@ enum onednn_role {
     ONEDNN_BIAS,
     ONEDNN_SCALE, /* weight and bias of batch norm */
     ONEDNN_SHIFT,
-    ONEDNN_BACKWARD_SHIFT, /* it in the backward pass, where some versions ask for it */
+    ONEDNN_BACKWARD_SHIFT, /* the bias in the backward pass, where some versions require it */
     ONEDNN_MEANS,
     ONEDNN_VARIANCES,
     ONEDNN_WORKSPACE,
@@ -79,8 +81,8 @@ struct onednn_argument {
     struct place place;
 };
 
-/* Add a primitive, which becomes the plan's, and copies of the weights or of their gradient if it
- * wants those in an order of its own. NULL fails the plan. */
+/* Add a primitive, which the plan then owns, and copies of the weights or of their gradient if it
+ * needs those in another order. NULL fails the plan. */
 void onednn_add(struct plan *plan, const struct node *node, const char *work, double gflop,
                 struct dnnl_primitive_desc *primitive, const struct onednn_argument *arguments,
                 size_t count);

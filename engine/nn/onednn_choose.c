@@ -1,5 +1,5 @@
-/* Which of oneDNN's implementations does an operation: the operation in oneDNN's terms, and the
- * first that is not a reference. */
+/* Choosing oneDNN's implementation of an operation: the operation in oneDNN's terms, and the first
+ * implementation that is not a reference. */
 #include <string.h>
 
 #include "engine/nn/onednn_inside.h"
@@ -51,7 +51,7 @@ static unsigned batch_norm_flags(const struct plan *plan, const struct onednn_op
     return (unsigned)dnnl_use_scale | (unsigned)dnnl_use_shift | relu | given;
 }
 
-/* To be cleared, even if that fails. */
+/* The task must be cleared, even after a failure. */
 static bool set_task(const struct plan *plan, const struct node *node,
                      const struct onednn_operation *o, struct onednn_task *task)
 {
@@ -107,7 +107,8 @@ dnnl_primitive_desc_t onednn_choose(struct plan *plan, const struct node *node,
         return NULL;
     if (operation->pass == ONEDNN_FORWARD)
         return choose_with_hint(plan, node, operation, NULL, reference_will_do);
-    /* oneDNN wants to know of a forward pass before it plans a backward one; any will do. */
+    /* oneDNN needs a forward pass as a hint before it can plan a backward one; any implementation
+     * works. */
     struct onednn_operation forward = *operation;
     forward.pass = ONEDNN_FORWARD;
     dnnl_primitive_desc_t hint = choose_with_hint(plan, node, &forward, NULL, true);

@@ -1,6 +1,6 @@
-/* What the files behind onednn.h share. Most of it is what differs between versions 2 and 3 of
- * oneDNN's C interface: onednn_v2.c or onednn_v3.c, of which CMake compiles the one that fits;
- * onednn.c and onednn_choose.c are the same for both. */
+/* What the files that implement onednn.h share. Most of it differs between versions 2 and 3 of
+ * oneDNN's C interface and is in onednn_v2.c or onednn_v3.c, of which CMake compiles the one that
+ * fits; onednn.c and onednn_choose.c are the same for both. */
 #ifndef SYN_NN_ONEDNN_INSIDE_H
 #define SYN_NN_ONEDNN_INSIDE_H
 
@@ -10,15 +10,16 @@
 
 #include "engine/nn/onednn.h"
 
-/* Shape and order of an array in memory, lent: a struct that is open to all in version 2, a handle
- * in version 3. */
+/* Shape and order of an array in memory, lent: a public struct in version 2, a handle in version
+ * 3. */
 #if DNNL_VERSION_MAJOR < 3
 typedef const dnnl_memory_desc_t *onednn_memory;
 #else
 typedef const_dnnl_memory_desc_t onednn_memory;
 #endif
 
-/* An array of floats; NULL if oneDNN knows no such one, or if there is no memory. To be freed. */
+/* An array of floats; NULL if oneDNN does not support it, or if there is no memory. Must be
+ * freed. */
 onednn_memory onednn_memory_make(int dimensions, const dnnl_dims_t sizes, dnnl_format_tag_t order);
 void onednn_memory_free(onednn_memory memory); /* NULL is harmless */
 
@@ -26,10 +27,10 @@ struct onednn {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_primitive_attr_t plain;     /* scratch memory comes from the plan */
-    dnnl_primitive_attr_t with_relu; /* that, and max(0, x) on the result */
+    dnnl_primitive_attr_t with_relu; /* the same, with max(0, x) on the result */
 };
 
-/* An array with the shape of a node's output; the weights of a convolution. As
+/* An array with the shape of a node's output; the weights of a convolution. Otherwise like
  * onednn_memory_make(). */
 onednn_memory onednn_image(const struct plan *plan, const struct node *node,
                            enum onednn_order order);
@@ -49,7 +50,7 @@ struct onednn_task {
     dnnl_prop_kind_t forward; /* the kind of forward pass */
     onednn_memory x;          /* and the gradient by it */
     onednn_memory y;
-    onednn_memory weights; /* those two of a convolution only */
+    onednn_memory weights; /* these two for a convolution only */
     onednn_memory bias;    /* NULL if it has none */
     dnnl_dims_t kernel;
     dnnl_dims_t stride;
@@ -59,13 +60,13 @@ struct onednn_task {
     unsigned flags; /* of batch norm */
 };
 
-/* As onednn_choose().
- *   hint  a forward pass of the same, for a backward one; else NULL */
+/* Like onednn_choose().
+ *   hint  a forward pass of the same operation, for a backward pass; else NULL */
 dnnl_primitive_desc_t onednn_first(const struct onednn_task *task, dnnl_engine_t engine,
                                    dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
                                    bool reference_will_do);
 
-/* Whether primitives that have such an argument are to be given it. */
+/* Whether primitives with such an argument must be given it. */
 bool onednn_takes(enum onednn_role role);
 
 /* Append max(0, x). */

@@ -1,5 +1,5 @@
-/* oneDNN 3: an operation's first implementation is created at once, and can be asked to become the
- * next. */
+/* oneDNN 3: the first implementation of an operation is created directly, and can be advanced to
+ * the next. */
 #include "engine/nn/onednn_inside.h"
 
 onednn_memory onednn_memory_make(int dimensions, const dnnl_dims_t sizes, dnnl_format_tag_t order)
@@ -15,7 +15,7 @@ void onednn_memory_free(onednn_memory memory)
         dnnl_memory_desc_destroy((dnnl_memory_desc_t)memory);
 }
 
-/* What every way to create a primitive is told last. */
+/* The last arguments of every function that creates a primitive. */
 struct asked {
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attributes;

@@ -1,6 +1,6 @@
-/* OpenMP, as Debian's oneDNN is built with it. Where the compiler has no OpenMP, the parts run one
- * after the other: same results. Only libgomp's function is declared here, for clang comes without
- * omp.h. */
+/* OpenMP, because Debian's oneDNN is built with it. Without OpenMP in the compiler, the parts run
+ * one after another, with the same results. The one libgomp function is declared here, because
+ * clang comes without omp.h. */
 #include "engine/nn/parallel.h"
 
 #include "engine/nn/waiting.h"

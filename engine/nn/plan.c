@@ -1,6 +1,6 @@
-/* Building a plan and running it. Kernels are added in the order of running; a buffer lives from
- * the first kernel that names it to the last, and a weight's gradient is final after the last
- * kernel that names it, so neither lifetimes nor readiness are written down anywhere else. */
+/* Building a plan and running it. Kernels are added in execution order; a buffer lives from the
+ * first kernel that names it to the last, and a weight's gradient is final after the last kernel
+ * that names it, so lifetimes and readiness need not be recorded separately. */
 #include "engine/nn/plan.h"
 
 #include <assert.h>
@@ -139,8 +139,8 @@ static bool same_place(struct place a, struct place b)
     return a.region == b.region && a.at == b.at;
 }
 
-/* Several nodes may have their output in one place (a ReLU in place, dropout when evaluating): none
- * of them may have another user or need what it wrote. */
+/* Several nodes may have their output in one place (an in-place ReLU, dropout in evaluation): none
+ * of them may have another user or need its own output. */
 bool plan_may_overwrite(const struct plan *plan, const struct node *node, size_t k)
 {
     struct place place = plan->values[node->inputs[k]].output;

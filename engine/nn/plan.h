@@ -1,6 +1,6 @@
-/* A plan: everything a step computes, as a list of kernels in order, with the memory they use.
- * Layers add their kernels once; then lifetimes are known, and all buffers are laid into one
- * arena in which those that are never needed together share their place. Layers build it through
+/* A plan: everything a step computes, as an ordered list of kernels, with the memory they use.
+ * Layers add their kernels once; then lifetimes are known, and all buffers are laid out in one
+ * arena, where buffers that are never needed at the same time share memory. Layers build it through
  * emit.h. */
 #ifndef SYN_NN_PLAN_H
 #define SYN_NN_PLAN_H
@@ -14,7 +14,7 @@
 #include "engine/nn/graph.h"
 #include "engine/nn/kernels/kernels.h"
 
-/* Where an array lies. All but the arena change from call to call. */
+/* Where an array is. All but the arena change from call to call. */
 enum region {
     REGION_ARENA,
     REGION_WEIGHTS,
@@ -29,7 +29,7 @@ enum region {
 
 struct place {
     enum region region;
-    size_t at; /* in the arena the number of a buffer; elsewhere an offset in floats */
+    size_t at; /* in the arena, the number of a buffer; elsewhere, an offset in floats */
 };
 
 /* What differs from call to call. */
@@ -47,7 +47,7 @@ struct call {
 struct kernel;
 struct onednn;
 
-/* Compute; at[i] is where places[i] of the kernel lies. */
+/* Compute; at[i] is the address of places[i] of the kernel. */
 typedef enum syn_status kernel_run(const struct kernel *kernel, void *const at[],
                                    struct call *call);
 
@@ -79,21 +79,22 @@ struct buffer {
 struct value {
     struct place output;
     struct place
-        kept[MOST_KEPT];  /* what else the layer's forward pass leaves for its backward pass */
-    struct place blocked; /* of the images: a copy in blocks of channels, once somebody asked */
+        kept[MOST_KEPT];  /* other arrays that the forward pass keeps for the backward pass */
+    struct place blocked; /* of the images: a copy in blocks of channels, once needed */
     size_t users;
     bool has_output;
     bool has_blocked;
-    bool is_rectified; /* its only user is a ReLU, which the layer has done already */
+    bool is_rectified; /* its only user is a ReLU, which the layer has already applied */
     bool wants_gradient;
     bool has_gradient;
-    size_t gradient; /* number of it */
+    size_t gradient; /* its number */
 };
 
-/* Gradients by outputs. Both inputs of a sum have the same, so several nodes may hold one. */
+/* Gradients by outputs. Both inputs of a sum have the same gradient, so several nodes may hold
+ * one. */
 struct held_gradient {
     struct place place;
-    size_t holders; /* nodes that have yet to read it */
+    size_t holders; /* nodes that have not read it yet */
 };
 
 struct plan_settings {
@@ -125,7 +126,7 @@ struct plan {
 };
 
 /* Make the plan of a graph: forward, and backward if settings.training.
- *   offsets  lent for the life of the plan, as graph and onednn */
+ *   offsets  lent for the life of the plan, like graph and onednn */
 enum syn_status plan_make(const struct syn_graph *graph, struct onednn *onednn,
                           const size_t (*offsets)[MOST_TENSORS], const struct syn_layout *weights,
                           struct plan_settings settings, struct plan **result);
@@ -134,7 +135,7 @@ void plan_free(struct plan *plan);
 
 /* Run kernels [begin, end).
  *   layout  for the hook, which may be NULL
- *   timed   add up what each kernel takes */
+ *   timed   add up the time of each kernel */
 enum syn_status plan_run(struct plan *plan, struct call *call, size_t begin, size_t end,
                          const struct syn_ready_hook *hook, const struct syn_layout *layout,
                          bool timed);

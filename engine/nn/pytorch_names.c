@@ -1,5 +1,5 @@
-/* What PyTorch's usual form of a model calls its tensors. Most names are the same already; the
- * exceptions are rows, each a part of a name between dots. */
+/* The names of tensors in PyTorch's usual form of a model. Most names are the same; the exceptions
+ * are rows, each a part of a name between dots. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const struct {
 #undef SYN_NAME
 };
 
-/* What stands for a part of a name; NULL for the part itself. */
+/* The replacement of a part of a name; NULL: unchanged. */
 static const char *find(const char *model, const char *part, size_t length)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -29,7 +29,7 @@ size_t syn_model_pytorch_name(const char *model, const char *tensor, char *name,
 {
     size_t written = 0;
     for (const char *part = tensor; part; part = strchr(part, '.')) {
-        part += part != tensor; /* past the dot */
+        part += part != tensor; /* skip the dot */
         size_t length = strcspn(part, ".");
         const char *other = find(model, part, length);
         size_t room = written < capacity ? capacity - written : 0;

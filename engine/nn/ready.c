@@ -50,7 +50,7 @@ static enum syn_status find(const char *name, const struct model_kind **found)
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, " %s", kind->name);
     }
-    return syn_report(SYN_INVALID, "no model \"%.64s\"; there is:%s", name, names);
+    return syn_report(SYN_INVALID, "unknown model \"%.64s\"; expected one of:%s", name, names);
 }
 
 enum syn_status syn_model_usual_input(const char *name, struct syn_input *input)

@@ -1,4 +1,4 @@
-/* The ready models: a row of models/models.def is a family of them, a file ending in its const
+/* The built-in models: a row of models/models.def is a family of them, a file ending in its const
  * descriptor. */
 #ifndef SYN_NN_READY_H
 #define SYN_NN_READY_H
@@ -8,9 +8,9 @@
 struct model_kind {
     const char *name;
     const char *help;
-    struct syn_input input; /* the usual one; others may have other channels, sizes and classes */
-    size_t least;           /* height and width that images have at least; 0 for words */
-    int size;               /* what tells the members of a family apart */
+    struct syn_input input; /* the usual input; channels, sizes and classes may differ */
+    size_t least;           /* minimum height and width of images; 0 for words */
+    int size;               /* distinguishes the members of a family */
     /* Add layers up to the scores. */
     syn_node (*layers)(struct syn_graph *graph, const struct model_kind *kind,
                        const struct syn_input *input);

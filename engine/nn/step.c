@@ -1,5 +1,5 @@
-/* Running a model: examples are checked and put into the order of the plan's rows, then the plan's
- * kernels run. */
+/* Running a model: examples are checked and arranged in the order of the plan's rows, then the
+ * plan's kernels run. */
 #include <string.h>
 
 #include "engine/base/fail.h"
@@ -47,7 +47,7 @@ static enum syn_status check_examples(const struct syn_model *model,
     return SYN_OK;
 }
 
-/* Time steps in order, each with all examples: [count][time] to [time][count]. */
+/* Transpose [count][time] to [time][count]: time steps in order, each with all examples. */
 static void put_in_order(const int32_t *from, size_t count, size_t time, int32_t *to)
 {
     for (size_t i = 0; i < count; i++)
@@ -106,7 +106,7 @@ enum syn_status syn_model_step(struct syn_model *model, const float *weights,
 {
     if (!model->options.training)
         return syn_report(SYN_INVALID,
-                          "a training step of a model that was built without training");
+                          "a training step of a model that was not built for training");
     SYN_TRY(check_examples(model, examples, true));
     if (examples->count == 0) {
         SYN_TRY(step_of_nothing(model, hook, gradient));
@@ -144,7 +144,7 @@ enum syn_status syn_model_evaluate(struct syn_model *model, const float *weights
     return SYN_OK;
 }
 
-/* Scores from the plan's rows and padding to the caller's order. */
+/* Copy scores from the plan's padded rows to the caller's order. */
 static void copy_scores(const struct syn_model *model, const struct plan *plan, float *scores)
 {
     const struct node *loss = &model->graph->nodes[model->graph->count - 1];
@@ -191,7 +191,7 @@ enum syn_status syn_model_score(struct syn_model *model, const float *weights,
     SYN_TRY(model_plan(model, examples->count, false, &plan));
     struct call call = prepare(model, weights, examples, true, &counted);
     call.base[REGION_CARRY] = model->carry[SYN_CARRY_EVALUATION];
-    size_t loss = plan->kernel_count - 1; /* which may write over the scores */
+    size_t loss = plan->kernel_count - 1; /* which may overwrite the scores */
     SYN_TRY(plan_run(plan, &call, 0, loss, NULL, NULL, false));
     copy_scores(model, plan, scores);
     SYN_TRY(plan_run(plan, &call, loss, plan->kernel_count, NULL, NULL, false));

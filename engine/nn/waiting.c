@@ -1,7 +1,7 @@
-/* libgomp takes the length of its spinning from the environment before main() begins, too early for
- * us. But it spins a hundred times only, which is microseconds, while it has more threads than
- * there are cores (its manual says so, under GOMP_SPINCOUNT). So a team that sleeps, one thread
- * larger than the machine, shortens the spinning of all others; its end brings it back. */
+/* libgomp reads its spin count from the environment before main() begins, too early for us. But it
+ * spins only a hundred times, which is microseconds, while it has more threads than there are cores
+ * (documented in its manual under GOMP_SPINCOUNT). So a sleeping team, one thread larger than the
+ * machine, shortens the spinning of all others; ending it restores the long spinning. */
 #include "engine/nn/waiting.h"
 
 #include <dirent.h>
@@ -17,9 +17,9 @@ extern void GOMP_parallel(void (*body)(void *), void *context, unsigned threads,
 #define TASKS   "/proc/self/task"
 #define LOOK_NS INT64_C(250000000)
 
-/* Shared: threads lack cores for a tenth of the time, all together; on a machine of one's own it is
- * a hundredth, beside other work a half and more. Back after a long calm, as trying costs a look's
- * time at the speed that we are here to avoid. */
+/* Shared: our threads together lack cores for a tenth of the time; on a dedicated machine it is a
+ * hundredth, next to other work a half and more. Long spinning is tried again only after a long
+ * calm, because a try costs one interval at the speed that this code is there to avoid. */
 #define SHARED_PART 0.1
 #define CALM_NS     INT64_C(5000000000)
 
@@ -34,7 +34,7 @@ bool waiting_decide(struct waiting_rule *rule, int64_t elapsed_ns, int64_t delay
     return rule->is_brief;
 }
 
-/* The team that sleeps. */
+/* The sleeping team. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -70,7 +70,7 @@ static void gather_crowd(void)
         pthread_cond_wait(&crowd.changed, &crowd.lock);
 }
 
-/* libgomp lets a team go when its leader ends. */
+/* libgomp releases a team when its leader ends. */
 static void dissolve_crowd(void)
 {
     crowd.may_end = true;
@@ -94,7 +94,7 @@ void waiting_set_brief(bool is_brief)
     pthread_mutex_unlock(&one_at_a_time);
 }
 
-/* Of one thread, by the scheduler's own count. */
+/* The delay of one thread, as counted by the scheduler. */
 static int64_t delay_of(const char *task)
 {
     char path[64];
@@ -108,7 +108,7 @@ static int64_t delay_of(const char *task)
     return is_read ? (int64_t)delay_ns : -1;
 }
 
-/* Of all threads since their beginnings; negative where the system does not say. */
+/* The delay of all threads since they started; negative if the system does not report it. */
 static int64_t total_delay(void)
 {
     int64_t sum = -1;
@@ -116,7 +116,7 @@ static int64_t total_delay(void)
     const struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         int64_t delay_ns = entry->d_name[0] == '.' ? -1 : delay_of(entry->d_name);
-        if (delay_ns >= 0) /* negative: ended meanwhile */
+        if (delay_ns >= 0) /* negative: it has ended */
             sum = (sum < 0 ? 0 : sum) + delay_ns;
     }
     if (folder)
@@ -149,7 +149,7 @@ static void look(int64_t now_ns)
 void waiting_adapt(void)
 {
     if (pthread_mutex_trylock(&view.lock) != 0)
-        return; /* another worker of this process is looking */
+        return; /* another worker of this process is measuring */
     int64_t now_ns = syn_engine_clock_ns();
     if (view.looked_ns == 0)
         view.is_users_choice = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");

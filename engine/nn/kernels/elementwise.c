@@ -1,9 +1,9 @@
-/* Value by value: bound by memory, so each is one pass. A dropout mask is not stored: it is a hash
- * of key and position, computed again in the backward pass. */
+/* Elementwise kernels: memory-bound, so each is one pass. A dropout mask is not stored: it is a
+ * hash of key and position, computed again in the backward pass. */
 #include "engine/nn/kernels/kernels.h"
 #include "engine/nn/kernels/lanes.h"
 
-#define ROWS_TOGETHER 32 /* rows whose lines stay in the first-level cache together */
+#define ROWS_TOGETHER 32 /* rows whose cache lines fit in the first-level cache together */
 
 static void relu(const float *x, float *y, size_t count)
 {

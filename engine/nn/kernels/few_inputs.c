@@ -2,9 +2,9 @@
  *
  *     dw[k][c][r][s] = sum over y, x of dy[k][y][x] in[c][y * stride + r][x * stride + s]
  *
- * Eight or sixteen outputs k are a vector or two, and some taps s of a row r are summed together,
- * each with its own value of the image: nothing is padded to eight input channels, as oneDNN would
- * have it. */
+ * Eight or sixteen outputs k fill one or two vectors, and several taps s of a row r are summed
+ * together, each with its own value of the image: nothing is padded to eight input channels, as
+ * oneDNN would require. */
 #include "engine/nn/kernels/kernels.h"
 #include "engine/nn/kernels/lanes.h"
 
@@ -12,7 +12,7 @@
 
 struct row_sums {
     const struct few_inputs_shape *shape;
-    const float *image; /* from the first tap's first value on */
+    const float *image; /* starts at the first tap's first value */
     const float *dy;    /* of the first eight outputs */
     float *to;          /* [tap][8] of the first eight outputs */
 };
@@ -68,7 +68,7 @@ SYN_INLINE void add_some_taps(const struct row_sums *r, size_t taps, const size_
 static void add_row(const struct few_inputs_shape *s, struct row_sums r, size_t vectors)
 {
     for (size_t left = s->kernel; left > 0;) {
-        /* 11 taps go as 4, 4, 3 rather than 5, 5, 1. */
+        /* 11 taps are split into 4, 4, 3 rather than 5, 5, 1. */
         size_t rounds = (left + MOST_TAPS - 1) / MOST_TAPS;
         size_t taps = (left + rounds - 1) / rounds;
         if (vectors == 2)

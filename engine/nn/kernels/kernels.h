@@ -1,7 +1,7 @@
 /* The loops that oneDNN has no fast kernel for, as tables of functions: one table for any machine,
  * one for AVX2 with FMA, one for AVX-512. Arrays of images are in blocks of eight channels,
- * [image][channel / 8][height][width][8], the channels after the last being zero; a vector of n
- * values is an image of n channels, one pixel each. */
+ * [image][channel / 8][height][width][8], padded with zero channels; a vector of n values is an
+ * image of n channels, one pixel each. */
 #ifndef SYN_NN_KERNELS_KERNELS_H
 #define SYN_NN_KERNELS_KERNELS_H
 
@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 /* Convolution by Winograd's method, stride 1: tiles of inputs are transformed, multiplied position
- * by position with transformed filters and transformed back to side x side outputs. A tile has side
- * + kernel - 1 values a side.
- *   kernel 3, side 4, tile 6: 2.25 multiplications an output in place of 9
- *   kernel 3, side 2, tile 4: 4 in place of 9, for images that are too small for the former
- *   kernel 5, side 2, tile 6: 9 in place of 25 */
+ * by position with transformed filters and transformed back to side x side outputs. A tile is side
+ * + kernel - 1 values wide and high.
+ *   kernel 3, side 4, tile 6: 2.25 multiplications per output instead of 9
+ *   kernel 3, side 2, tile 4: 4 instead of 9, for images too small for the former
+ *   kernel 5, side 2, tile 6: 9 instead of 25 */
 struct winograd_shape {
     size_t inputs;  /* channels, a multiple of 8 */
     size_t outputs; /* channels, a multiple of 8 */
@@ -30,7 +30,7 @@ struct winograd_shape {
 };
 
 /* Where a filter's values are: plain [output][input][kernel][kernel] for the forward pass; for the
- * data gradient outputs and inputs change places. */
+ * data gradient, outputs and inputs are swapped. */
 struct winograd_filter {
     size_t inputs; /* without padding */
     size_t outputs;
@@ -47,7 +47,7 @@ struct winograd_kernels {
     /* y = convolution of x, plus bias [outputs] unless that is NULL, then max(0, y) if relu */
     void (*forward)(const struct winograd_shape *shape, const float *x, const float *filter,
                     const float *bias, bool relu, float *y, float *work, size_t begin, size_t end);
-    /* dx += the gradient by x; filter with inputs and outputs exchanged. Tiles of an image overlap,
+    /* dx += the gradient by x; filter with inputs and outputs swapped. Tiles of an image overlap,
      * so ranges that run at the same time must not share an image. */
     void (*data)(const struct winograd_shape *shape, const float *dy, const float *filter,
                  float *dx, float *work, size_t begin, size_t end);
@@ -59,7 +59,7 @@ struct winograd_kernels {
 /* For panels [begin, end) of sixteen outputs each. */
 struct winograd_filter_kernels {
     /* transformed = G plain G', as [position][outputs / 16][inputs][16] with channels padded to
-     * multiples of eight; the last panel is eight wide if that is enough */
+     * multiples of eight; the last panel is eight wide if that suffices */
     void (*transform)(const struct winograd_filter *filter, const float *plain, float *transformed,
                       size_t begin, size_t end);
     /* plain = G' transformed G, the gradient by the filter */
@@ -67,14 +67,14 @@ struct winograd_filter_kernels {
                     size_t begin, size_t end);
 };
 
-/* Positions of a tile. */
+/* Number of positions in a tile. */
 static inline size_t winograd_positions(size_t kernel, size_t side)
 {
     return (side + kernel - 1) * (side + kernel - 1);
 }
 
 /* Sizes in floats. A row of points is a little longer than its values, and so is a position: powers
- * of two would all fall into the same few cache sets. */
+ * of two would all map to the same few cache sets. */
 static inline size_t winograd_row(size_t channels)
 {
     return channels + 8;
@@ -98,7 +98,7 @@ static inline size_t winograd_work(const struct winograd_shape *shape)
             winograd_panels(shape->outputs, shape->block));
 }
 
-/* Convolution with kernels of one pixel, stride 1. */
+/* 1x1 convolution, stride 1. */
 struct pointwise_shape {
     size_t images;
     size_t inputs;  /* channels, a multiple of 8 */
@@ -106,7 +106,7 @@ struct pointwise_shape {
     size_t pixels;  /* of an image */
 };
 
-/* Where a filter's values are: [output][input]; for the data gradient they change places. */
+/* Where a filter's values are: [output][input]; for the data gradient they are swapped. */
 struct pointwise_filter {
     size_t inputs; /* without padding */
     size_t outputs;
@@ -128,33 +128,33 @@ struct pointwise_pass {
 };
 
 #define POINTWISE_GROUP 224                    /* pixels multiplied together, at most */
-#define POINTWISE_WORK  (POINTWISE_GROUP * 32) /* with the outputs of the widest panel */
+#define POINTWISE_WORK  (POINTWISE_GROUP * 32) /* times the outputs of the widest panel */
 
 struct pointwise_kernels {
-    /* A filter as the others want it; for blocks [begin, end) of eight outputs */
+    /* Pack a filter for the other kernels, for blocks [begin, end) of eight outputs */
     void (*pack)(const struct pointwise_filter *filter, const float *plain, float *packed,
                  size_t begin, size_t end);
-    /* y = convolution of x, for groups [begin, end). With the filter packed the other way round,
-     * dy as x and dx as y it is the gradient by x. */
+    /* y = convolution of x, for groups [begin, end). With the swapped filter, dy as x and dx as y,
+     * this computes the gradient by x. */
     void (*forward)(const struct pointwise_pass *pass, size_t begin, size_t end);
     /* plain = the gradient by the filter, for blocks [begin, end) of eight inputs */
     void (*gradient)(const struct pointwise_pass *pass, const struct pointwise_filter *filter,
                      float *plain, size_t begin, size_t end);
 };
 
-/* Parts that a large image's pixels are cut into. */
+/* Number of parts that a large image's pixels are split into. */
 static inline size_t pointwise_parts(const struct pointwise_shape *shape)
 {
     return (shape->pixels + POINTWISE_GROUP - 1) / POINTWISE_GROUP;
 }
 
-/* Whole images in a group, of those that have one part. */
+/* Number of whole images in a group, if an image is one part. */
 static inline size_t pointwise_images(const struct pointwise_shape *shape)
 {
     return shape->pixels > 0 ? POINTWISE_GROUP / shape->pixels : 1;
 }
 
-/* Groups of pixels: parts of images, or several images each. */
+/* Number of groups of pixels: each a part of an image, or several images. */
 static inline size_t pointwise_groups(const struct pointwise_shape *shape)
 {
     size_t parts = pointwise_parts(shape);
@@ -192,12 +192,13 @@ struct max_pooling_shape {
     size_t out_width;
     size_t kernel;
     size_t stride;
-    size_t padding; /* at most half of kernel; never chosen */
+    size_t padding; /* at most half of kernel; never the maximum */
 };
 
 struct max_pooling_kernels {
     /* y = maxima of x
-     *   chosen  [planes][out_height][out_width][8] which of its window, row by row; or NULL */
+     *   chosen  [planes][out_height][out_width][8] index of the maximum in its window, row by row;
+     *           or NULL */
     void (*forward)(const struct max_pooling_shape *shape, const float *x, float *y,
                     uint16_t *chosen, size_t planes);
     /* dx = the gradient by x */
@@ -205,12 +206,11 @@ struct max_pooling_kernels {
                      float *dx, size_t planes);
 };
 
-/* What happens value by value; arrays of count floats, a multiple of eight. Arrays may be the
- * same. */
+/* Elementwise kernels, on arrays of count floats, a multiple of eight. Arrays may coincide. */
 struct dropout_mask {
-    uint32_t key;       /* another key, another mask */
+    uint32_t key;       /* a different key gives a different mask */
     uint32_t threshold; /* a value is dropped if its hash is below */
-    float scale;        /* of the values that stay */
+    float scale;        /* of the values that are kept */
 };
 
 struct elementwise_kernels {
@@ -220,10 +220,10 @@ struct elementwise_kernels {
     void (*relu_gradient)(const float *dy, const float *y, float *dx, size_t count);
     /* y = a + b, then max(0, y) if relu */
     void (*add)(const float *a, const float *b, float *y, size_t count, bool relu);
-    /* y = x or 0, as the mask has it for positions first, first + 1, ... */
+    /* y = x or 0, according to the mask at positions first, first + 1, ... */
     void (*dropout)(const struct dropout_mask *mask, size_t first, const float *x, float *y,
                     size_t count);
-    /* Every row of y [rows][padded] becomes bias [columns], zero after them */
+    /* Set every row of y [rows][padded] to bias [columns], followed by zeros */
     void (*repeat)(const float *bias, size_t columns, float *y, size_t rows, size_t padded);
     /* sums [channels] of dy [images][channels / 8][pixels][8] */
     void (*channel_sums)(const float *dy, size_t images, size_t channels, size_t pixels,
@@ -235,7 +235,7 @@ struct softmax_rows {
     size_t rows;
     size_t classes;
     size_t padded; /* floats from row to row */
-    float scale;   /* of the gradient: one over the number of labels that count */
+    float scale;   /* of the gradient: one over the number of labels that are not negative */
 };
 
 struct softmax_sums {
@@ -244,8 +244,8 @@ struct softmax_sums {
 };
 
 struct softmax_kernels {
-    /* Add up loss and hits of the labels that are not negative; with gradient, replace the scores
-     * by (p - [label]) * scale, and by zeros where the label is negative */
+    /* Add up loss and hits of the labels that are not negative; if gradient is set, replace the
+     * scores by (p - [label]) * scale, and by zeros where the label is negative */
     void (*run)(const struct softmax_rows *shape, float *scores, const int32_t *labels,
                 bool gradient, struct softmax_sums *sums);
 };
@@ -267,7 +267,7 @@ struct nn_kernels {
     const struct winograd_kernels *winograd;
     const struct winograd_filter_kernels *filter;
     const char *pointwise_name;
-    bool prefers_pointwise; /* to oneDNN's, which has AVX2 only for blocks of eight channels */
+    bool prefers_pointwise; /* over oneDNN's, which uses only AVX2 for blocks of eight channels */
     const struct pointwise_kernels *pointwise;
     const struct few_inputs_kernels *few_inputs;
     const struct max_pooling_kernels *max_pooling;
@@ -276,7 +276,7 @@ struct nn_kernels {
     const struct lstm_kernels *lstm;
 };
 
-/* Those that this machine can run, the fastest last; how many there are. */
+/* The sets that this machine can run, the fastest last; returns their number. */
 #define NN_MOST_KERNEL_SETS 3
 size_t syn_nn_kernel_sets(const struct nn_kernels *sets[NN_MOST_KERNEL_SETS]);
 

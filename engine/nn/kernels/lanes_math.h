@@ -12,7 +12,7 @@ SYN_INLINE lanes lanes_choose(lane_bits mask, lanes a, lanes b)
 }
 
 /* e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2. Below -87 the result is zero, above
- * 88 it stays at e^88; what is not a number stays so. */
+ * 88 it stays at e^88; NaN stays NaN. */
 SYN_INLINE lanes lanes_exp(lanes x)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
@@ -53,7 +53,7 @@ SYN_INLINE lanes lanes_tanh(lanes x)
     return lanes_choose(z < 0.390625f, small, large);
 }
 
-/* count < 8 floats, and fill in the other lanes. */
+/* Load count < 8 floats, with `fill` in the other lanes. */
 SYN_INLINE lanes lanes_load_part(const float *from, size_t count, float fill)
 {
     float value[LANES] = {fill, fill, fill, fill, fill, fill, fill, fill};

@@ -2,7 +2,7 @@
  *
  *     i, f, o = sigmoid(...)   g = tanh(...)   c = f c' + i g   h = o tanh(c)
  *
- * and its gradient, with everything that is known of c's gradient in dc:
+ * and its gradient, with the gradient by c accumulated in dc:
  *
  *     dc += dh o (1 - tanh^2 c)      do = dh tanh(c) o (1 - o)
  *     di = dc g i (1 - i)   df = dc c' f (1 - f)   dg = dc i (1 - g^2)   dc' = dc f */
@@ -43,8 +43,8 @@ SYN_INLINE void store_cell(float *gates, size_t hidden, size_t at, size_t count,
     }
 }
 
-/* States are padded to multiples of eight with zeros, and stay so: zero gates give zero states
- * there. */
+/* States are padded to multiples of eight with zeros. The padding stays zero: zero gates give zero
+ * states. */
 static void forward(size_t hidden, float *gates, const float *c_before, float *c, float *h)
 {
     for (size_t at = 0; at < hidden; at += LANES) {

@@ -1,7 +1,7 @@
-/* The maximum of windows, eight channels at a time, and which value of its window each was. The
- * first of equal ones is taken, and what is not a number goes before all numbers, as in PyTorch.
+/* The maximum of windows, eight channels at a time, and its index in the window. Of equal values
+ * the first is taken, and NaN takes precedence over all numbers, as in PyTorch.
  *
- * The gradient is added up in a plane at a time, which fits the first or second cache. */
+ * The gradient is summed one plane at a time; a plane fits in the first- or second-level cache. */
 #include "engine/nn/kernels/kernels.h"
 #include "engine/nn/kernels/lanes.h"
 
@@ -21,7 +21,7 @@ SYN_INLINE struct taps taps_of(const struct max_pooling_shape *s, size_t output,
                          .end = inside < s->kernel ? inside : s->kernel};
 }
 
-/* A window: what its first tap inside the image is, and which others are. */
+/* A window: its first tap inside the image, and which others are inside. */
 struct window {
     struct taps rows;
     struct taps columns;
@@ -37,7 +37,7 @@ SYN_INLINE struct window window_of(const struct max_pooling_shape *s, size_t row
     return w;
 }
 
-/* A window that is all inside. Of a usual size, written as a constant, it becomes code without
+/* A window that is entirely inside. For common sizes, passed as a constant, the code has no
  * loops. */
 SYN_INLINE struct window whole(size_t at, const size_t kernel)
 {

@@ -1,7 +1,7 @@
-/* Convolution with kernels of a single pixel: products of [pixels][inputs] by [inputs][outputs],
- * read and written in blocks of eight channels as they lie. Pixels go in groups and channels in
- * parts of DEPTH, so that a group's part stays in the second-level cache while every panel of the
- * filter passes by, and a panel in the first-level one while the group's pixels do. */
+/* 1x1 convolution: products of [pixels][inputs] by [inputs][outputs], read and written in place, in
+ * blocks of eight channels. Pixels are processed in groups and channels in parts of DEPTH, so that
+ * a group's part stays in the second-level cache while all panels of the filter are applied, and a
+ * panel stays in the first-level cache for all pixels of the group. */
 #include "engine/nn/kernels/kernels.h"
 #include "engine/nn/kernels/product.h"
 
@@ -38,7 +38,7 @@ static size_t padded(size_t channels)
     return (channels + LANES - 1) / LANES * LANES;
 }
 
-/* Eight outputs of all inputs, zeros where a channel is only padding. */
+/* Eight outputs of all inputs, zeros for padding channels. */
 static void pack_eight(const struct pointwise_filter *f, const float *plain, size_t output,
                        float *to, size_t width)
 {
@@ -64,7 +64,7 @@ static void pack(const struct pointwise_filter *f, const float *plain, float *pa
     }
 }
 
-/* A panel of outputs of a group, from inputs [first, first + depth). */
+/* Compute a panel of outputs of a group, from inputs [first, first + depth). */
 static void multiply_group(const struct pointwise_pass *pass, const struct group *g, size_t first,
                            size_t depth, size_t panel, size_t columns)
 {
@@ -102,7 +102,7 @@ static void forward(const struct pointwise_pass *pass, size_t begin, size_t end)
     }
 }
 
-/* A panel of dy of a group, [pixel][columns]. */
+/* Copy a panel of dy of a group to [pixel][columns]. */
 static void collect(const struct pointwise_shape *s, const struct group *g, const float *dy,
                     size_t panel, size_t columns, float *to)
 {
@@ -114,7 +114,7 @@ static void collect(const struct pointwise_shape *s, const struct group *g, cons
         }
 }
 
-/* Sums [outputs / PANEL][inputs][PANEL] of eight inputs to [output][input]. */
+/* Reorder sums [outputs / PANEL][inputs][PANEL] of eight inputs to [output][input]. */
 static void restore(const struct pointwise_filter *f, const float *sums, size_t input, float *plain)
 {
     size_t inputs = padded(f->inputs);
@@ -129,7 +129,7 @@ static void restore(const struct pointwise_filter *f, const float *sums, size_t 
     }
 }
 
-/* Adds up what a group has, for a panel of outputs. */
+/* Add a group's contribution to a panel of outputs. */
 static void gradient_group(const struct pointwise_pass *pass, const struct group *g, size_t panel,
                            size_t columns, bool accumulate, size_t begin, size_t end)
 {

@@ -1,8 +1,8 @@
-/* A few rows by two vectors of columns at a time, with all sums in registers. This file alone has
- * the loops, unrolled for every number of rows: they take long to compile. */
+/* A few rows by two vectors of columns at a time, with all sums in registers. Only this file has
+ * the loops, unrolled for every number of rows, because they are slow to compile. */
 #include "engine/nn/kernels/product.h"
 
-/* Rows multiplied together: of the registers, four are left beside their sums. */
+/* Rows multiplied together: their sums leave four registers free. */
 #if WIDE == LANES
 #define ROWS 6
 #else
@@ -82,7 +82,7 @@ SYN_INLINE void multiply_some_rows(const struct product *p, size_t first, size_t
     }
 }
 
-/* Rows in parts of equal size, as far as that goes: 16 as 8 and 8 rather than 14 and 2. */
+/* Split rows into parts of nearly equal size: 16 as 8 and 8 rather than 14 and 2. */
 SYN_INLINE void multiply_panel(const struct product *p, size_t rows, const size_t eights)
 {
     for (size_t parts = (rows + ROWS - 1) / ROWS, first = 0; parts > 0; parts--) {

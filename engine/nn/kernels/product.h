@@ -1,7 +1,7 @@
-/* The product that everything hangs on: rows of one matrix by some columns of another. Columns go
- * in panels of two vectors: sixteen, or thirty-two on AVX-512. Whatever the width, a result is the
- * sum of its products one after the other, so that sets which differ in nothing but the width agree
- * in every bit. */
+/* The product at the core of everything: rows of one matrix by some columns of another. Columns are
+ * processed in panels of two vectors: sixteen, or thirty-two on AVX-512. Whatever the width, a
+ * result is the sum of its products in order, so that sets that differ only in width agree in every
+ * bit. */
 #ifndef SYN_NN_KERNELS_PRODUCT_H
 #define SYN_NN_KERNELS_PRODUCT_H
 
@@ -14,7 +14,7 @@
 #define PANEL   (VECTORS * WIDE)
 
 /* c[i][j] = start[j], or c[i][j] if accumulate, or 0; plus the sum over d of a(i, d) b[d][j]; then
- * max(0, c) if relu. Depths d of the left factor lie in blocks. */
+ * max(0, c) if relu. The depths d of the left factor are stored in blocks. */
 struct product {
     const float *a;
     size_t a_row;   /* floats from one to the next */
@@ -31,7 +31,7 @@ struct product {
     bool relu;
 };
 
-/* columns: as panel_width() has them */
+/* columns: as returned by panel_width() */
 #define multiply SYN_KERNEL(syn_multiply)
 void multiply(const struct product *p, size_t rows, size_t columns);
 

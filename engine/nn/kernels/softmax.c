@@ -1,13 +1,13 @@
 /* Softmax and cross-entropy in three passes over a row that is in the cache: the maximum, the
- * exponentials with their sum, the gradient. Scores are replaced by their gradient, so that the
- * largest array of a language model exists once. */
+ * exponentials with their sum, the gradient. Scores are overwritten by their gradient, so that the
+ * largest array of a language model exists only once. */
 #include "engine/nn/kernels/kernels.h"
 #include "engine/nn/kernels/lanes_math.h"
 
 #include <float.h>
 #include <math.h>
 
-/* The vector at column at of a row; after the last class it is filled. */
+/* The vector at column at of a row; with `fill` after the last class. */
 SYN_INLINE lanes part(const float *row, size_t at, size_t classes, float fill)
 {
     return classes - at < LANES ? lanes_load_part(row + at, classes - at, fill)

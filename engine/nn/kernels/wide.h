@@ -1,5 +1,5 @@
-/* The vector that products are summed in: eight floats, or sixteen on AVX-512, which come and go as
- * blocks of eight that may lie apart. */
+/* The vector in which products are summed: eight floats, or sixteen on AVX-512, loaded and stored
+ * as blocks of eight that may be apart in memory. */
 #ifndef SYN_NN_KERNELS_WIDE_H
 #define SYN_NN_KERNELS_WIDE_H
 
@@ -22,7 +22,7 @@ SYN_INLINE wide wide_join(lanes low, lanes high)
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
-/* Vector number i of those from there on; of eight floats only if eights is 1. */
+/* Vector number i counted from `from`; of only eight floats if eights is 1. */
 SYN_INLINE wide wide_load(const float *from, size_t i, const size_t eights)
 {
     wide value;
@@ -32,7 +32,7 @@ SYN_INLINE wide wide_load(const float *from, size_t i, const size_t eights)
     return value;
 }
 
-/* The same if eights lie step floats apart. */
+/* The same if blocks of eight are step floats apart. */
 SYN_INLINE wide wide_gather(const float *from, size_t step, size_t i, const size_t eights)
 {
     lanes low = lanes_load(from + 2 * i * step);
@@ -74,7 +74,7 @@ SYN_INLINE void wide_scatter(float *to, size_t step, size_t i, const size_t eigh
 }
 #endif
 
-/* max(0, x) in every lane; what is not a number stays so. */
+/* max(0, x) in every lane; NaN stays NaN. */
 SYN_INLINE wide wide_relu(wide x)
 {
     return (wide)((wide_bits)x & ~(x < 0.0f));

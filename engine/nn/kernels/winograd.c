@@ -2,7 +2,7 @@
  *
  *     Y = A' [ (G g G') * (B' d B) ] A        d the tile of inputs, g the filter, Y the outputs
  *
- * with * value by value, summed over input channels: 16 or 36 products of small matrices
+ * with * elementwise, summed over input channels: 16 or 36 products of small matrices
  * [tiles][inputs] by [inputs][outputs]. oneDNN has this method for AVX-512 only; on AVX2 it makes
  * 3x3 convolutions two to three times as fast as the direct method, at a relative error of about
  * 1e-6. The gradients are the transposed formula:
@@ -10,7 +10,7 @@
  *     dg = G' [ sum over tiles of (B' d B) * (A dY A') ] G
  *     dd = B [ (G g G') * (A dY A') ] B'      summed over output channels, and where tiles overlap
  *
- * Tiles go through all stages in blocks that stay in the second-level cache. */
+ * Tiles are processed through all stages in blocks that stay in the second-level cache. */
 #include "engine/nn/kernels/winograd_tile.h"
 
 /* [tiles][left] by [left][right] for every position: points in rows, filter, points in panels. */

@@ -1,4 +1,4 @@
-/* Filters to Winograd's points and gradients back, eight output channels at once:
+/* Transform filters to Winograd's points, and gradients back, eight output channels at once:
  *
  *     U = G g G'          g [kernel][kernel], U [tile][tile]
  *     dg = G' dU G
@@ -11,7 +11,7 @@
 #include "engine/nn/kernels/winograd_points.h"
 
 #define MOST_KERNEL 5
-#define SHARE       16 /* outputs, the unit in which cores share panels */
+#define SHARE       16 /* outputs; the unit in which panels are distributed to cores */
 
 /* o = G g */
 SYN_INLINE void filter_points(const lanes *g, lanes *o, const size_t kernel, const size_t tile)
@@ -62,14 +62,14 @@ SYN_INLINE void filter_values(const lanes *o, lanes *g, const size_t kernel, con
     g[kernel - 1] += o[tile - 1];
 }
 
-/* How many of the eight channels from first on there are. */
+/* How many of the eight channels from first on exist. */
 static size_t present(size_t channels, size_t first)
 {
     size_t left = channels > first ? channels - first : 0;
     return left < LANES ? left : LANES;
 }
 
-/* The filters of eight outputs for an input; zeros for channels that are only padding. */
+/* The filters of eight outputs for an input; zeros for padding channels. */
 SYN_INLINE void find_eight(const struct winograd_filter *f, const float *plain, size_t input,
                            size_t output, const float *from[LANES])
 {
@@ -144,8 +144,8 @@ static size_t padded(size_t channels)
     return (channels + LANES - 1) / LANES * LANES;
 }
 
-/* Where the eight outputs from number output on of an input begin, at the first position. A
- * panel is finished before the next, and both its halves for an input together: they share a
+/* Offset of the eight outputs from number output on for an input, at the first position. Panels are
+ * stored one after another; within a panel, both halves for an input are adjacent: they share a
  * cache line. */
 static size_t offset(size_t inputs, size_t outputs, size_t input, size_t output)
 {

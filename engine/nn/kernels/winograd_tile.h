@@ -1,6 +1,6 @@
-/* Tiles between images and the points of a block of tiles. Points are arrays
+/* Converting tiles between images and the points of a block of tiles. Points are arrays
  * [position][tile][channel], the channels of a tile either as one row (the left factor of a
- * product) or cut into panels (the right one, and the result). */
+ * product) or split into panels (the right one, and the result). */
 #ifndef SYN_NN_KERNELS_WINOGRAD_TILE_H
 #define SYN_NN_KERNELS_WINOGRAD_TILE_H
 
@@ -15,13 +15,13 @@ static inline size_t panel_offset(size_t channels, size_t block, size_t at, size
     return panel * block + at * panel_width(channels, panel) + (c - panel);
 }
 
-/* Where the inputs of a tile lie in one channel block of an image. */
+/* Where the inputs of a tile are in one channel block of an image. */
 struct window {
     size_t top; /* first row of the image it covers */
     size_t left;
     size_t skip_rows; /* rows of the tile above the image */
     size_t skip_columns;
-    size_t rows; /* up to this row of the tile the image goes */
+    size_t rows; /* the image ends before this row of the tile */
     size_t columns;
 };
 
@@ -30,7 +30,7 @@ static inline size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The part of [at - padding, at - padding + length) that lies in [0, size). */
+/* The part of [at - padding, at - padding + length) that is in [0, size). */
 static inline void cover(size_t at, size_t padding, size_t length, size_t size, size_t *first,
                          size_t *skip, size_t *stop)
 {
@@ -92,7 +92,7 @@ SYN_INLINE void transform_border_tile(const float *image, size_t width, const st
     transform_inner_tile(values, tile, to, position, tile);
 }
 
-/* Inputs of a tile to points in rows. */
+/* Transform the inputs of a tile to points in rows. */
 SYN_INLINE void transform_input(const struct winograd_shape *s, const float *x, size_t number,
                                 float *to, const size_t side, const size_t tile)
 {
@@ -108,7 +108,7 @@ SYN_INLINE void transform_input(const struct winograd_shape *s, const float *x, 
     }
 }
 
-/* Points in panels to inputs of a tile, added to what is there: tiles overlap. */
+/* Transform points in panels to the inputs of a tile, adding to existing values: tiles overlap. */
 SYN_INLINE void restore_input(const struct winograd_shape *s, const float *points, size_t number,
                               size_t at, float *dx, const size_t side, const size_t tile)
 {
@@ -139,7 +139,7 @@ SYN_INLINE void restore_input(const struct winograd_shape *s, const float *point
     }
 }
 
-/* Where the outputs of a tile lie in one channel block of an image. */
+/* Where the outputs of a tile are in one channel block of an image. */
 struct patch {
     size_t offset; /* of the first one, in floats from the image's first channel block */
     size_t rows;
@@ -157,7 +157,7 @@ SYN_INLINE struct patch find_patch(const struct winograd_shape *s, size_t number
                           least(side, s->out_height - top), least(side, s->out_width - left)};
 }
 
-/* Points in panels to outputs of a tile. */
+/* Transform points in panels to the outputs of a tile. */
 SYN_INLINE void restore_output(const struct winograd_shape *s, const float *points, size_t number,
                                size_t at, const float *bias, bool relu, float *y, const size_t side,
                                const size_t tile)
@@ -188,7 +188,7 @@ SYN_INLINE void restore_output(const struct winograd_shape *s, const float *poin
     }
 }
 
-/* Outputs of a tile to points, in rows or in panels. */
+/* Transform the outputs of a tile to points, in rows or in panels. */
 SYN_INLINE void transform_output(const struct winograd_shape *s, const float *dy, size_t number,
                                  size_t at, float *points, const bool in_rows, const size_t side,
                                  const size_t tile)

@@ -1,5 +1,5 @@
-/* The sum of two values, then max(0, x) if asked for; written over one of its inputs where that may
- * be. */
+/* The sum of two values, then max(0, x) if requested; overwrites one of its inputs where
+ * allowed. */
 #include "engine/nn/layers/elementwise.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static void forward(struct plan *plan, const struct node *node)
     elementwise_add(plan, node, "forward", run, places, 3);
 }
 
-/* Both inputs have the gradient of the sum, after the ReLU's mask. */
+/* Both inputs have the gradient of the sum, masked by the ReLU. */
 static void backward(struct plan *plan, const struct node *node)
 {
     if (node->options.relu) {
@@ -65,7 +65,7 @@ static void backward(struct plan *plan, const struct node *node)
 }
 
 const struct layer_kind layer_add = {.name = "add",
-                                     .help = "the sum of two values, and ReLU if asked for",
+                                     .help = "the sum of two values, with an optional ReLU",
                                      .shape = shape,
                                      .forward = forward,
                                      .backward = backward,

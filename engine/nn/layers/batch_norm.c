@@ -1,9 +1,9 @@
-/* Batch norm, by oneDNN, with the ReLU after it in the same pass if asked for:
+/* Batch norm, by oneDNN, with a ReLU in the same pass if requested:
  *
  *     y = weight (x - mean) / sqrt(variance + epsilon) + bias
  *
- * mean and variance over batch and pixels of each channel. Running statistics follow by a tenth of
- * the difference each step; the variance that is kept is the unbiased one, as in PyTorch. */
+ * mean and variance over batch and pixels of each channel. Running statistics move by a tenth of
+ * the difference in each step; the stored variance is the unbiased one, as in PyTorch. */
 #include "engine/nn/onednn.h"
 
 #define EPSILON  1e-5f
@@ -147,7 +147,7 @@ static void backward(struct plan *plan, const struct node *node)
 }
 
 const struct layer_kind layer_batch_norm = {.name = "batch_norm",
-                                            .help = "batch norm, and ReLU if asked for",
+                                            .help = "batch norm, with an optional ReLU",
                                             .shape = shape,
                                             .tensors = tensors,
                                             .forward = forward,

@@ -1,4 +1,4 @@
-/* Convolution: what it is. How it is computed is in winograd.c, pointwise.c, direct.c and
+/* The convolution layer. How it is computed is in winograd.c, pointwise.c, direct.c and
  * few_inputs.c. */
 #include "engine/nn/layers/convolution.h"
 

@@ -1,7 +1,7 @@
-/* Convolution by oneDNN's direct kernels. Which order of memory a kernel is fast with depends on
- * the shape: each pass tries blocks of channels first (for the images of the caller, plain order
- * before that), then plain order on both sides, and takes the first for which oneDNN has a kernel
- * that is not its reference. Reorders are added where the order is not the one at hand. */
+/* Convolution by oneDNN's direct kernels. Which memory order is fast depends on the shape: each
+ * pass tries blocks of channels first (for the caller's images, plain order before that), then
+ * plain order on both sides, and takes the first for which oneDNN has a kernel other than its
+ * reference. Reorders are added where arrays are in another order. */
 #include "engine/nn/layers/convolution.h"
 #include "engine/nn/onednn.h"
 
@@ -33,7 +33,7 @@ static struct onednn_operation describe(const struct node *node, enum onednn_pas
                                      .relu = relu};
 }
 
-/* The order in which a node's output lies. */
+/* The memory order of a node's output. */
 static enum onednn_order native(const struct plan *plan, const struct node *node)
 {
     return plan_output(plan, node).region == REGION_IMAGES ? ONEDNN_PLAIN : ONEDNN_BLOCKED;
@@ -48,12 +48,12 @@ static struct dnnl_primitive_desc *choose_in(struct plan *plan, const struct nod
     return onednn_choose(plan, node, operation, reference_will_do);
 }
 
-/* The first choice with a fast kernel; failing that, the reference in blocks of channels. Its
- * orders are left in operation. */
+/* The first choice with a fast kernel, else the reference in blocks of channels. Its orders are
+ * stored in operation. */
 static struct dnnl_primitive_desc *choose(struct plan *plan, const struct node *node,
                                           struct onednn_operation *operation)
 {
-    /* Plain order on one side only is for inputs that are in plain order already. */
+    /* Plain order on one side only is for inputs that are already in plain order. */
     size_t first = native(plan, input(plan, node)) == ONEDNN_PLAIN ? 0 : 1;
     for (size_t i = first; i < CHOICES; i++) {
         struct dnnl_primitive_desc *primitive = choose_in(plan, node, operation, choices[i], false);
@@ -63,7 +63,7 @@ static struct dnnl_primitive_desc *choose(struct plan *plan, const struct node *
     return choose_in(plan, node, operation, choices[1], true);
 }
 
-/* An array in the wanted order, reordered if it lies otherwise. */
+/* An array in the wanted order, reordered if necessary. */
 static struct place in_order(struct plan *plan, const struct node *owner, struct place place,
                              enum onednn_order there, enum onednn_order wanted, const char *work)
 {
@@ -112,7 +112,8 @@ void direct_forward(struct plan *plan, const struct node *node)
         onednn_add_reorder(plan, node, "reorder", node, ONEDNN_PLAIN, written, y);
 }
 
-/* Whether oneDNN can read the caller's images as they are; else our own kernel is faster. */
+/* Whether our own kernel is needed: it is faster unless oneDNN can read the caller's images as they
+ * are. */
 static bool needs_own(struct plan *plan, const struct node *node, struct onednn_operation operation)
 {
     const struct node *from = input(plan, node);

@@ -1,6 +1,5 @@
 /* Dropout: in training, values are zeroed at random and the others scaled up. The mask is a hash of
- * seed, step, layer and position, so it is not stored, and a step that is done again draws the
- * same. */
+ * seed, step, layer and position, so it is not stored, and a repeated step uses the same mask. */
 #include "engine/nn/layers/elementwise.h"
 
 static bool shape(struct syn_graph *graph, struct node *node)

@@ -1,5 +1,4 @@
-/* What layers that work value by value share: a kernel over all values of the output, cut among the
- * cores. */
+/* What elementwise layers share: a kernel over all values of the output, split among the cores. */
 #ifndef SYN_NN_LAYERS_ELEMENTWISE_H
 #define SYN_NN_LAYERS_ELEMENTWISE_H
 

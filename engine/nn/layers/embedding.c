@@ -1,6 +1,6 @@
-/* A row of the weights for each token. The gradient is zero but for the rows of tokens that
- * occurred, whose contributions are added in the order of the tokens: same bits for any number of
- * cores. */
+/* A row of the weights for each token. The gradient is zero except in the rows of tokens that
+ * occurred, whose contributions are added in the order of the tokens: the same bits for any number
+ * of cores. */
 #include "engine/nn/emit.h"
 
 #include <string.h>

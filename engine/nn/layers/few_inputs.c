@@ -1,6 +1,6 @@
 /* The gradient by the weights of a convolution that reads the caller's images, where oneDNN has no
- * kernel for so few channels (kernels/few_inputs.c). Images are padded one at a time; what cores
- * share are images. */
+ * kernel for so few channels (kernels/few_inputs.c). Images are padded one at a time, and
+ * distributed among the cores. */
 #include "engine/nn/layers/convolution.h"
 #include "engine/nn/parallel.h"
 
@@ -61,7 +61,7 @@ static void gradient_part(void *context, size_t part, size_t begin, size_t end)
     }
 }
 
-/* From [outputs / 8][filter][8] to [outputs][filter], adding up the cores' sums. */
+/* Reorder [outputs / 8][filter][8] to [outputs][filter], adding up the cores' sums. */
 static void collect(const struct state *s, const float *work, size_t parts, float *gradient)
 {
     size_t filter = s->shape.inputs * s->shape.kernel * s->shape.kernel;

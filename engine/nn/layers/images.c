@@ -1,4 +1,4 @@
-/* The input of an image model: lies where the caller has it, in plain order. */
+/* The input of an image model: read in place from the caller's array, in plain order. */
 #include "engine/nn/emit.h"
 
 static bool shape(struct syn_graph *graph, struct node *node)

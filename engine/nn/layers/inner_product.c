@@ -1,6 +1,5 @@
-/* y = W x + b for every row, as products of matrices on the weights as they lie in the flat array:
- * no copy of the weights, and their gradient is written where it belongs. An image is flattened
- * first. */
+/* y = W x + b for every row, as matrix products on the weights in place in the flat array: no copy
+ * of the weights, and their gradient is written in place. An image is flattened first. */
 #include "engine/nn/onednn.h"
 
 #include <math.h>
@@ -50,7 +49,7 @@ static enum syn_status run_weights(const struct kernel *kernel, void *const at[]
     return onednn_multiply(&s->product, at[0], at[1], at[2]);
 }
 
-/* The channels after the last must be zero, and no product writes them. */
+/* Padding channels must be zero, and no product writes them. */
 static enum syn_status run_data(const struct kernel *kernel, void *const at[], struct call *call)
 {
     (void)call;
@@ -90,7 +89,7 @@ static const struct node *from_node(const struct plan *plan, const struct node *
     return &plan->graph->nodes[node->inputs[0]];
 }
 
-/* Whether the input lies in blocks of channels that are not one pixel. */
+/* Whether the input is in blocks of channels with more than one pixel. */
 static bool is_image(const struct plan *plan, const struct node *node)
 {
     const struct node *from = from_node(plan, node);

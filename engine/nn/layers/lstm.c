@@ -1,5 +1,5 @@
-/* One LSTM layer. oneDNN's own has no fast training kernel on AVX2, so it is made of products: the
- * inputs' part of all time steps at once,
+/* One LSTM layer. oneDNN's LSTM has no fast training kernel on AVX2, so this one is built from
+ * matrix products: first the input part of all time steps at once,
  *
  *     gates [time * batch][4 hidden] = X W_ih' + b_ih + b_hh
  *
@@ -87,7 +87,7 @@ static enum syn_status run_input(const struct kernel *kernel, void *const at[], 
     return onednn_multiply(&product, at[0], at[1], gates);
 }
 
-/* One time step's cells; a row is an example. */
+/* The cells of one time step; a row is an example. */
 struct cells {
     const struct state *s;
     const struct lstm_kernels *own;
@@ -121,7 +121,7 @@ static void run_cells_back(void *context, size_t part, size_t begin, size_t end)
     }
 }
 
-/* Between carried rows [hidden] and padded ones. */
+/* Copy between carried rows [hidden] and padded ones. */
 static void take_carried(const struct state *s, const float *carried, float *rows)
 {
     memset(rows, 0, s->count * s->hidden_row * sizeof *rows);
@@ -309,7 +309,7 @@ static void backward(struct plan *plan, const struct node *node)
 }
 
 const struct layer_kind layer_lstm = {.name = "lstm",
-                                      .help = "a layer of long short-term memory",
+                                      .help = "a long short-term memory layer",
                                       .shape = shape,
                                       .tensors = tensors,
                                       .forward = forward,

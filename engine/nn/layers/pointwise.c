@@ -1,7 +1,6 @@
-/* Convolution with kernels of one pixel (kernels/pointwise.c) as kernels of a plan. With a stride,
- * the pixels that count are copied together first, and the gradient by them is put back. What cores
- * share are groups of pixels or, for the gradient by the weights, inputs: no sum depends on how
- * many cores there are. */
+/* 1x1 convolution (kernels/pointwise.c) as kernels of a plan. With a stride, the pixels that are
+ * used are first gathered, and their gradient is scattered back. Cores share groups of pixels or,
+ * for the gradient by the weights, inputs: no sum depends on the number of cores. */
 #include "engine/nn/layers/convolution.h"
 #include "engine/nn/layers/subsample.h"
 #include "engine/nn/parallel.h"
@@ -35,7 +34,7 @@ static struct state describe(const struct plan *plan, const struct node *node)
                                      .output_stride = channels}};
 }
 
-/* The pass by the input: outputs become inputs. */
+/* For the gradient by the input: outputs become inputs. */
 static struct state exchange(struct state s)
 {
     return (struct state){.shape = {.images = s.shape.images,
@@ -85,7 +84,7 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
     job->own->forward(&job->pass, begin, end);
 }
 
-/* at: x, packed filter, y, bias, padded bias; of the gradient by x: dy, packed filter, dx */
+/* at: x, packed filter, y, bias, padded bias; for the gradient by x: dy, packed filter, dx */
 static enum syn_status run_forward(const struct kernel *kernel, void *const at[], struct call *call)
 {
     const struct state *s = kernel->state;
@@ -149,7 +148,7 @@ static bool has_stride(const struct node *node)
     return node->options.convolution.stride > 1;
 }
 
-/* Which pixels of the input count. */
+/* Which pixels of the input are used. */
 static struct subsample pixels(const struct plan *plan, const struct node *node)
 {
     const struct shape *from = graph_from(plan->graph, node, 0);
@@ -164,7 +163,7 @@ static struct subsample pixels(const struct plan *plan, const struct node *node)
                               .stride = node->options.convolution.stride};
 }
 
-/* As many floats as the pixels that count have. */
+/* A buffer for the pixels that are used. */
 static struct place pixel_buffer(struct plan *plan, const struct state *s)
 {
     return plan_buffer(plan, s->shape.images * s->shape.inputs * s->shape.pixels);

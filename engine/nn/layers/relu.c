@@ -1,5 +1,5 @@
-/* max(0, x): done by the layer before where that can, else in place. Its gradient needs the output
- * only. */
+/* max(0, x): done by the preceding layer if it can, else in place. Its gradient needs only the
+ * output. */
 #include "engine/nn/layers/elementwise.h"
 
 static bool shape(struct syn_graph *graph, struct node *node)

@@ -1,6 +1,6 @@
-/* The shortcut without weights (He and others 2015, option A): of each row and column the first of
- * every `stride` pixels, and channels of zeros, half of them before the others and half after.
- * Values lie in blocks of eight channels, so that whole blocks are copied or left zero. */
+/* The shortcut without weights (He and others 2015, option A): the first of every `stride` pixels
+ * of each row and column, plus channels of zeros, half of them before the others and half after.
+ * Values are in blocks of eight channels, so that whole blocks are copied or left zero. */
 #include <string.h>
 
 #include "engine/nn/layers/subsample.h"
@@ -50,7 +50,7 @@ static void add(struct plan *plan, const struct node *node, const char *work, ke
     plan_add(plan, &kernel, s, sizeof *s);
 }
 
-/* The plane of the input that output plane number i shows, by its number; SIZE_MAX: zeros. */
+/* The number of the input plane that output plane number i is copied from; SIZE_MAX: zeros. */
 static size_t shown_by(const struct subsample *s, size_t i)
 {
     const size_t block = i % s->out_blocks;
@@ -166,7 +166,7 @@ static void backward(struct plan *plan, const struct node *node)
 
 const struct layer_kind layer_subsample = {
     .name = "subsample",
-    .help = "every n-th pixel, and channels of zeros",
+    .help = "every n-th pixel, plus channels of zeros",
     .shape = shape,
     .forward = forward,
     .backward = backward,

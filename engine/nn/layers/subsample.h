@@ -1,5 +1,5 @@
-/* Of each row and column the first of every few pixels: planes of eight channels are copied whole
- * or left zero. */
+/* Take the first of every few pixels of each row and column: whole planes of eight channels are
+ * copied or left zero. */
 #ifndef SYN_NN_LAYERS_SUBSAMPLE_H
 #define SYN_NN_LAYERS_SUBSAMPLE_H
 
@@ -13,10 +13,10 @@ struct subsample {
     size_t height, width;
     size_t out_height, out_width;
     size_t stride;
-    bool accumulate; /* the gradient is added to what is there */
+    bool accumulate; /* the gradient is added to existing values */
 };
 
-/* Add the kernel that takes those pixels, and the one that puts their gradient back. */
+/* Add the kernel that takes those pixels, and the one that scatters their gradient back. */
 void subsample_forward(struct plan *plan, const struct node *node, const struct subsample *s,
                        struct place x, struct place y);
 void subsample_backward(struct plan *plan, const struct node *node, const struct subsample *s,

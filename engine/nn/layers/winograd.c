@@ -1,11 +1,11 @@
 /* Convolution by Winograd's method (kernels/winograd.c) as kernels of a plan. The transformed
- * filter lives from its transformation to its use only; what cores share are tiles. */
+ * filter lives only from its transformation to its use; cores share tiles. */
 #include "engine/nn/layers/convolution.h"
 #include "engine/nn/parallel.h"
 
 #include <string.h>
 
-#define CACHE_FLOATS (96 * 1024) /* what a block's transformed values may take of the cache */
+#define CACHE_FLOATS (96 * 1024) /* cache budget for a block's transformed values */
 #define LEAST_BLOCK  12
 #define MOST_BLOCK   96
 #define BLOCK_STEP   6 /* rows that are multiplied together */
@@ -129,7 +129,7 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
                                 job->work + part * winograd_work(shape), begin, end);
 }
 
-/* at: x, transformed filter, y, work, and where there is a bias: bias, its padded copy */
+/* at: x, transformed filter, y, work, and if there is a bias: bias, its padded copy */
 static enum syn_status run_forward(const struct kernel *kernel, void *const at[], struct call *call)
 {
     const struct state *s = kernel->state;
@@ -257,7 +257,7 @@ static void backward_weights(struct plan *plan, const struct node *node)
     convolution_backward_bias(plan, node);
 }
 
-/* The filter as the gradient by the input wants it. */
+/* The filter as needed for the gradient by the input. */
 static struct winograd_filter exchange(struct winograd_filter f)
 {
     return (struct winograd_filter){.inputs = f.outputs,

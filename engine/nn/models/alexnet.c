@@ -1,4 +1,4 @@
-/* AlexNet in its one-column form (torchvision's): five convolutions, three inner products with
+/* AlexNet in its single-column form (torchvision's): five convolutions, three inner products with
  * dropout before the first two. */
 #include "engine/nn/ready.h"
 

@@ -1,4 +1,4 @@
-/* LeNet in the form that Caffe made common: 20 and 50 kernels of 5x5 with pooling, 500 hidden
+/* LeNet in the form that Caffe popularised: 20 and 50 kernels of 5x5 with pooling, 500 hidden
  * values. */
 #include "engine/nn/ready.h"
 

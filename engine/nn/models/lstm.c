@@ -1,5 +1,5 @@
-/* Language models of two LSTM layers, in the sizes that became usual for the Penn Treebank: small
- * (200, no dropout) and large (1500, dropout 0.65 on every way up). */
+/* Language models of two LSTM layers, in the sizes that are usual for the Penn Treebank: small
+ * (200, no dropout) and large (1500, dropout 0.65 between all layers). */
 #include "engine/nn/ready.h"
 
 #define LARGE         1500

@@ -1,5 +1,5 @@
-/* ResNet-18: four stages of two basic blocks behind a 7x7 convolution and pooling, as torchvision
- * has it. */
+/* ResNet-18: a 7x7 convolution and pooling, then four stages of two basic blocks, as in
+ * torchvision. */
 #include "engine/nn/models/residual.h"
 #include "engine/nn/ready.h"
 

@@ -1,5 +1,5 @@
-/* ResNet-50: four stages of bottleneck blocks (1x1, 3x3, 1x1), the stride on the 3x3 as torchvision
- * has it. */
+/* ResNet-50: four stages of bottleneck blocks (1x1, 3x3, 1x1), with the stride in the 3x3, as in
+ * torchvision. */
 #include <stdio.h>
 
 #include "engine/nn/models/residual.h"

@@ -37,12 +37,12 @@ static const struct model_kind kinds[] = {
      layers},
     {"resnet110", "residual network of 110 layers for 32x32 images", IMAGES(3, 32, 10), 8, 110,
      layers},
-    {"resnet20-a", "as resnet20, shortcuts without weights (option A)", IMAGES(3, 32, 10), 8, 20,
-     padded_layers},
-    {"resnet56-a", "as resnet56, shortcuts without weights (option A)", IMAGES(3, 32, 10), 8, 56,
-     padded_layers},
-    {"resnet110-a", "as resnet110, shortcuts without weights (option A)", IMAGES(3, 32, 10), 8, 110,
-     padded_layers},
+    {"resnet20-a", "like resnet20, with shortcuts without weights (option A)", IMAGES(3, 32, 10), 8,
+     20, padded_layers},
+    {"resnet56-a", "like resnet56, with shortcuts without weights (option A)", IMAGES(3, 32, 10), 8,
+     56, padded_layers},
+    {"resnet110-a", "like resnet110, with shortcuts without weights (option A)", IMAGES(3, 32, 10),
+     8, 110, padded_layers},
 };
 
 const struct model_family family_resnet_cifar = MODEL_FAMILY(kinds);

@@ -1,5 +1,5 @@
 /* Files of weights, by their endings. A file is written under a temporary name, synced and renamed,
- * so that whoever reads it finds the old one or the whole new one. */
+ * so that a reader finds either the old one or the complete new one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* From a list of tensors into a model. Whatever does not fit is told by its name and both shapes;
- * what the model does not know is a sign of another model, and refused too. */
+/* Copying a list of tensors into a model. What does not fit is reported with its name and both
+ * shapes; tensors that the model does not have indicate another model, and are refused too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +11,13 @@ struct giving {
     const struct syn_weights *weights;
     const char *model;
     enum syn_weights_fit fit;
-    const char *advice; /* for what does not fit */
+    const char *advice; /* appended to the message if something does not fit */
     bool *used;         /* [tensors of the weights] */
     size_t wanted;
     size_t taken;
 };
 
-/* Number of the tensor of that name, or of PyTorch's for it; the count if there is none. */
+/* Number of the tensor of that name, or of PyTorch's name for it; the count if there is none. */
 static size_t find(const struct giving *giving, const char *name)
 {
     char theirs[SYN_WEIGHTS_NAME];
@@ -76,7 +76,7 @@ static enum syn_status give_one(struct giving *giving, const struct syn_tensor *
     return SYN_OK;
 }
 
-/* What the model has no use for. */
+/* Check for tensors that the model does not have. */
 static enum syn_status check_rest(const struct giving *giving)
 {
     const char *origin = syn_weights_origin(giving->weights);
@@ -85,8 +85,8 @@ static enum syn_status check_rest(const struct giving *giving)
         if (giving->used[i])
             continue;
         if (giving->fit == SYN_FIT_WHOLE || giving->fit == SYN_FIT_WHOLE_OR_ADVISE)
-            return syn_report(SYN_INVALID, "%s: %s, which model %s does not have%s", origin, name,
-                              giving->model, giving->advice);
+            return syn_report(SYN_INVALID, "%s: contains %s, which model %s does not have%s",
+                              origin, name, giving->model, giving->advice);
         if (giving->fit == SYN_FIT_MOST)
             syn_report_log(SYN_LOG_INFO, "%s is not used: model %s does not have it", name,
                            giving->model);
@@ -111,7 +111,7 @@ static enum syn_status give_all(struct giving *giving, struct syn_model *model, 
     return check_rest(giving);
 }
 
-/* What fits, and nothing said of the rest; how much that is decides what is said. */
+/* Copy what fits, without reporting the rest; how much fits decides which message is given. */
 static enum syn_status try_quietly(struct giving giving, struct syn_model *model, float *values,
                                    bool *fits_mostly)
 {

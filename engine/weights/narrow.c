@@ -1,5 +1,5 @@
-/* Tensors in 16 bits, as other programs save them, made wide: IEEE's half precision, and bfloat16,
- * which is a float's upper half. Both are exact. */
+/* Widening 16-bit tensors, as other programs save them: IEEE half precision, and bfloat16, which is
+ * the upper half of a float. Both conversions are exact. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

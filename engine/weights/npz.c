@@ -1,5 +1,5 @@
-/* NumPy's .npz: a zip archive, not compressed, of .npy files, one for each tensor. Everything about
- * it is fixed (times too), so that the same weights make the same file. */
+/* NumPy's .npz: a zip archive, not compressed, of .npy files, one for each tensor. All its metadata
+ * is fixed (even times), so that the same weights give the same file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define DOS_DATE      0x21U /* 1 January 1980 */
 #define MOST_BYTES    UINT32_MAX
 #define MOST_ENTRIES  UINT16_MAX
-#define MOST_RATIO    1100 /* deflate packs no tighter */
+#define MOST_RATIO    1100 /* deflate cannot compress more */
 
 /* One file in the archive. */
 struct entry {
@@ -39,7 +39,7 @@ static void put32(uint8_t *at, uint32_t value)
     put16(at + 2, value >> 16);
 }
 
-/* What a .npy file begins with; returns its length. */
+/* Make the header of a .npy file; returns its length. */
 static size_t make_npy_header(const struct syn_shape *shape, char header[NPY_MOST])
 {
     char text[NPY_MOST];
@@ -60,7 +60,7 @@ static size_t make_npy_header(const struct syn_shape *shape, char header[NPY_MOS
 /* What both headers of a file have in common. */
 static void put_common(uint8_t *at, const struct entry *entry)
 {
-    put16(at, 20);        /* version that is needed to read it */
+    put16(at, 20);        /* version needed to read it */
     put16(at + 2, 0x800); /* names are UTF-8 */
     put16(at + 8, DOS_DATE);
     put32(at + 10, entry->crc);
@@ -106,7 +106,7 @@ static enum syn_status put_directory(struct syn_sink *sink, const struct entry *
     return syn_sink_put(sink, end, sizeof end);
 }
 
-/* Old zip archives have 32 bits for places. */
+/* Classic zip archives have 32-bit offsets. */
 static enum syn_status check_size(const struct syn_weights_writing *writing)
 {
     size_t count = syn_weights_count(writing->weights);
@@ -148,7 +148,7 @@ enum syn_status syn_npz_write(struct syn_sink *sink, void *context)
     return status;
 }
 
-/* Take on one array, NAME.npy. A scalar has one item and no dimension. */
+/* Add one array, NAME.npy. A scalar has one item and no dimensions. */
 static enum syn_status take(void *context, const char *file_name, size_t length,
                             const struct syn_zip_file *file)
 {
@@ -162,7 +162,7 @@ static enum syn_status take(void *context, const char *file_name, size_t length,
     snprintf(name, sizeof name, "%.*s", (int)(length - 4), file_name);
     if (syn_weights_is_counter(name))
         return SYN_OK;
-    if (file->count / MOST_RATIO > file->packed_count) /* before memory is taken for it */
+    if (file->count / MOST_RATIO > file->packed_count) /* before memory is allocated for it */
         return syn_report(SYN_FORMAT, "%s: %s of %zu bytes, packed in %zu", origin, name,
                           file->count, file->packed_count);
     uint8_t *bytes = malloc(file->count + 1);

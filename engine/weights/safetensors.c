@@ -1,6 +1,6 @@
-/* Safetensors: eight bytes with the length of a JSON text, the text, and the values one tensor
- * after the other. The text has for each tensor its type, its shape and where its values lie, and
- * under "__metadata__" texts about the file. */
+/* Safetensors: eight bytes with the length of a JSON text, the text, and the values of one tensor
+ * after another. The text has the type, the shape and the offsets of the values of each tensor, and
+ * strings about the file under "__metadata__". */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static enum syn_status refuse(const struct syn_weights *weights, const char *nam
                       name[0] ? ": " : "", what);
 }
 
-/* A whole number of a list. */
+/* An integer of a list. */
 static bool read_number(const json_t *list, size_t i, size_t *number)
 {
     const json_t *value = json_array_get(list, i);
@@ -48,7 +48,7 @@ static bool read_shape(const json_t *list, struct syn_shape *shape)
     return true;
 }
 
-/* Where the values of a tensor lie, in bytes after the header. */
+/* Where the values of a tensor are, in bytes after the header. */
 struct place {
     const char *name;
     size_t begin;
@@ -72,7 +72,7 @@ static enum syn_status read_values(struct syn_weights *weights, const char *name
         return syn_report(SYN_FORMAT, "%s: %.128s is of type %.16s; expected F32, F16 or BF16",
                           syn_weights_origin(weights), name, type_name);
     if (!read_shape(json_object_get(about, "shape"), &shape))
-        return refuse(weights, name, "a shape that is not a list of at most four whole numbers");
+        return refuse(weights, name, "a shape that is not a list of at most four integers");
     if (!syn_shape_fits(&shape, count, type->bytes) ||
         syn_shape_count(&shape) * type->bytes != count)
         return refuse(weights, name, "its shape and its data_offsets contradict each other");
@@ -103,7 +103,7 @@ static int by_place(const void *one, const void *other)
     return (a->end > b->end) - (a->end < b->end);
 }
 
-/* Every byte belongs to one tensor. */
+/* Check that every byte belongs to exactly one tensor. */
 static enum syn_status check_places(const struct syn_weights *weights, const struct values *values)
 {
     const char *origin = syn_weights_origin(weights);
@@ -172,7 +172,7 @@ static enum syn_status read_header(const json_t *header, struct values *values,
                                    struct syn_weights *weights)
 {
     if (!json_is_object(header))
-        return refuse(weights, "its header", "no object");
+        return refuse(weights, "its header", "not an object");
     SYN_TRY(
         syn_engine_allocate(json_object_size(header) + 1, sizeof *values->places, &values->places));
     enum syn_status status = read_all(header, values, weights);
@@ -186,7 +186,7 @@ enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,
     json_error_t error;
     uint64_t length = count >= 8 ? read_length(bytes) : 0;
     if (length < 2 || length > MOST_HEADER || length > count - 8)
-        return refuse(weights, "", "no safetensors file");
+        return refuse(weights, "", "not a safetensors file");
     struct values values = {.bytes = bytes + 8 + length, .count = count - 8 - (size_t)length};
     json_t *header =
         json_loadb((const char *)bytes + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
@@ -209,7 +209,7 @@ static int put_count(json_t *metadata, const char *key, uint64_t value)
     return put_text(metadata, key, text);
 }
 
-/* All values are texts: the format has no others here. "format" is what readers of PyTorch want. */
+/* All values are strings: the format allows no others here. PyTorch's readers require "format". */
 static json_t *make_metadata(const struct syn_weights_info *info, enum syn_names names)
 {
     char image[64] = "";
@@ -241,7 +241,7 @@ static json_t *make_row(const struct syn_shape *shape, size_t begin, size_t end)
                      (json_int_t)begin, (json_int_t)end);
 }
 
-/* The JSON text, to be freed; NULL without memory. */
+/* The JSON text, which the caller frees; NULL if there is no memory. */
 static char *make_header(const struct syn_weights_writing *writing)
 {
     struct syn_weights *weights = writing->weights;

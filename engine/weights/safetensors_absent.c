@@ -1,10 +1,12 @@
-/* In place of safetensors.c where there is no jansson. */
+/* Replaces safetensors.c in a build without jansson. */
 #include "engine/base/fail.h"
 #include "engine/weights/weights.h"
 
 static enum syn_status refuse(const char *path)
 {
-    return syn_report(SYN_UNSUPPORTED, "%s: built without jansson, which reads safetensors", path);
+    return syn_report(SYN_UNSUPPORTED,
+                      "%s: this build is without jansson, which is needed to read safetensors",
+                      path);
 }
 
 enum syn_status syn_safetensors_read(const uint8_t *bytes, size_t count,

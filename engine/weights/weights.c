@@ -1,4 +1,4 @@
-/* A list of named tensors. Names are looked for one by one: a model has a few hundred. */
+/* A list of named tensors. Names are found by linear search: a model has a few hundred. */
 #include "engine/weights/weights.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Training: the workers and the parameter servers, which are the group's last members, are started,
- * and each makes ready, chooses a method if it is to, trains and finishes. Under an MPI launcher
- * this process is one of them; otherwise all are threads of this process, and worker 0 is the
- * calling one, so that the watcher is called on the thread it expects. */
+ * and each prepares, chooses a method if requested, trains and finishes. Under an MPI launcher this
+ * process is one of them; otherwise all are threads of this process, and worker 0 is the calling
+ * one, so that the watcher is called on the thread it expects. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "engine/base/fail.h"
 #include "engine/train/advise/advise.h"
 
-/* All workers have come to the end together and know it, so that nobody has to be told; the last
- * line that is said is the one that matters. */
+/* All workers have reached the end together and know it, so no worker has to be told; the last line
+ * that is logged is the one that matters. */
 static enum syn_status tell_loss(const struct syn_train_summary *summary)
 {
     if (!summary->is_first)
@@ -19,7 +19,7 @@ static enum syn_status tell_loss(const struct syn_train_summary *summary)
                       (unsigned long long)summary->steps, summary->out);
 }
 
-/* A server has nothing to tell: worker 0 speaks for all. */
+/* A server reports nothing: worker 0 reports for all. */
 static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summary)
 {
     memset(summary, 0, sizeof *summary);
@@ -29,9 +29,9 @@ static enum syn_status serve(struct syn_run *run, struct syn_train_summary *summ
                             &run->replica.options.worker, run->replica.weights);
 }
 
-/* Make a member of the group ready to train. Bad input is found here.
- *   is_alone  the other members are not running yet, so that nobody has to be told; who answers for
- *             them would only say it again */
+/* Prepare a member of the group for training. Bad input is found here.
+ *   is_alone  the other members are not running yet, so none has to be told; reporting for them
+ *             would only repeat it */
 static enum syn_status prepare(const struct syn_train_options *options, struct syn_group *group,
                                bool is_alone, struct syn_run **run)
 {
@@ -88,10 +88,10 @@ struct threads {
     const struct syn_train_watch *watch;
     struct syn_train_summary *summary;
     enum syn_status status; /* of worker 0, which hears of every failure */
-    atomic_int cause;       /* status of the first of the others that failed by itself */
+    atomic_int cause;       /* status of the first of the others that failed on its own */
 };
 
-/* What the others than worker 0 get of the watcher. */
+/* The part of the watcher that workers other than 0 get. */
 static struct syn_train_watch stops_of(const struct syn_train_watch *watch)
 {
     struct syn_train_watch others = {0};
@@ -128,7 +128,7 @@ static enum syn_status appoint_all(struct syn_group **groups, size_t count, uint
     return status;
 }
 
-/* Worker 0 makes itself ready first: what is wrong with the input is then said once, not by all. */
+/* Worker 0 prepares first, so that bad input is reported once, not by all. */
 static enum syn_status train_together(struct threads *threads, size_t count)
 {
     SYN_TRY(syn_group_open_threads(count, &threads->options->group, threads->groups));
@@ -172,7 +172,7 @@ static enum syn_status train_on_mpi(const struct syn_train_options *options,
     struct syn_train_watch others = stops_of(watch);
     struct syn_run *run;
     own.workers =
-        syn_group_workers(group); /* whatever was typed: under a launcher its ranks count */
+        syn_group_workers(group); /* whatever was typed: a launcher's number of ranks decides */
     status = syn_train_compare(&own, group);
     if (status == SYN_OK)
         status = syn_group_appoint(group, (size_t)options->servers);

@@ -1,5 +1,5 @@
-/* Advice, for those who ask for it and for algo auto. Worker 0 decides and tells, so that no
- * rounding can make workers disagree. */
+/* Advice, for `syncopate advise` and for algo auto. Worker 0 decides and tells the others, so that
+ * rounding cannot make workers disagree. */
 #include "engine/train/advise/advise.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static size_t message_bytes(const struct syn_run *run)
     return bytes < MESSAGE_LEAST ? MESSAGE_LEAST : bytes > MESSAGE_MOST ? MESSAGE_MOST : bytes;
 }
 
-/* Worker 0's to everyone. */
+/* Send worker 0's advice to everyone. */
 static enum syn_status hear_first(const struct syn_run *run, struct syn_advice *advice)
 {
     struct syn_advice *all;
@@ -71,13 +71,13 @@ enum syn_status syn_advise_choose(struct syn_run *run)
     if (run->replica.rank != 0)
         return SYN_OK;
     struct syn_traits traits = syn_worker_traits(&run->replica.options.worker);
-    bool is_plain = traits.is_dense && !traits.is_delayed; /* worth a warning: nothing is gained */
+    bool is_plain = traits.is_dense && !traits.is_delayed; /* warn: nothing is gained */
     syn_report_log(is_plain ? SYN_LOG_WARNING : SYN_LOG_INFO, "algo auto: %s",
                    run->replica.options.advice);
     return syn_files_settings(&run->replica.options, &run->metrics.files);
 }
 
-/* One worker's part in giving advice. */
+/* One worker's state while advice is made. */
 struct adviser {
     const struct syn_train_options *options;
     struct syn_group *group;
@@ -87,7 +87,7 @@ struct adviser {
     enum syn_status status;
 };
 
-/* Bad input is found here. Collective, but among threads of one process, which have all the same
+/* Bad input is found here. Collective, except among threads of one process, which all have the same
  * input. */
 static enum syn_status prepare(struct adviser *adviser)
 {
@@ -123,7 +123,7 @@ static enum syn_status open_and_advise(const struct syn_train_options *options,
         advisers[i].options = options;
         advisers[i].group = groups[i];
     }
-    /* Of threads, worker 0 goes first: what is wrong with the input is then said once. */
+    /* With threads, worker 0 goes first, so that bad input is reported only once. */
     if (!is_mpi)
         advisers[0].status = prepare(&advisers[0]);
     if (advisers[0].status == SYN_OK)
@@ -147,7 +147,7 @@ enum syn_status syn_advise(const struct syn_train_options *options, struct syn_a
     SYN_TRY(syn_train_check(&checked));
     if (!syn_group_under_mpi() && options->workers < 2)
         return syn_report(SYN_INVALID,
-                          "workers: 1 has nobody to exchange with; expected at least 2, "
+                          "workers: 1 has no peer to exchange with; expected at least 2, "
                           "or mpirun with as many ranks");
     enum syn_status status = syn_engine_allocate(most, sizeof *groups, &groups);
     if (status == SYN_OK)

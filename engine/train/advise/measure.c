@@ -1,16 +1,17 @@
-/* How fast the workers compute, measured with the very step of the training loop, but for the
- * messages. Workers that share a machine slow each other down, so everybody computes at once:
+/* How fast the workers compute, measured with the actual step of the training loop, without the
+ * messages. Workers that share a machine slow each other down, so all of them compute at the same
+ * time:
  *
- *   in step, as synchronous methods do: by the clock on the wall from one meeting to the next, less
- *   what a meeting takes of workers that have nothing else to do. So the wait for the slowest in
+ *   in step, as synchronous methods do: wall-clock time from one meeting to the next, less
+ *   the time of a meeting of workers that have nothing else to do. So the wait for the slowest in
  *   each step counts, and so does waking up on a processor that others keep busy. Once with the
  *   update of ssgd, once with all that gtopk does to its own gradient: residual, selection, coding,
- *   handing over to the thread that sends, and the sparse update;
+ *   handing over to the communication thread, and the sparse update;
  *
  *   freely, as delayed methods do, with their local updates; the slowest counts, since the others
  *   wait for it sooner or later.
  *
- * Worker 0 also computes while the others rest, which tells how much of a processor each has. */
+ * Worker 0 also computes while the others rest, which shows how much of a processor each has. */
 #include "engine/train/advise/advise.h"
 
 #include <math.h>
@@ -33,7 +34,8 @@ struct stopwatch {
     double most;
 };
 
-/* Tell everyone this worker's time and hear theirs; nobody goes on before all have come here. */
+/* Send this worker's time to all and receive theirs; returns only when all workers have called
+ * it. */
 static enum syn_status meet(struct stopwatch *watch, double ms)
 {
     size_t workers = watch->run->replica.options.workers;
@@ -66,14 +68,14 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* The median, for machines that have other work. */
+/* The median, because machines may have other work. */
 static double median(double blocks[BLOCKS])
 {
     qsort(blocks, BLOCKS, sizeof *blocks, by_size);
     return blocks[BLOCKS / 2];
 }
 
-/* What a meeting takes of workers that do nothing else. */
+/* The time of a meeting of workers that do nothing else. */
 static enum syn_status time_meetings(struct stopwatch *watch, double *ms)
 {
     SYN_TRY(meet(watch, 0));
@@ -84,7 +86,7 @@ static enum syn_status time_meetings(struct stopwatch *watch, double *ms)
     return SYN_OK;
 }
 
-/* A step if everybody waits for the slowest in each. */
+/* The time of a step if everyone waits for the slowest in each step. */
 static enum syn_status step_together(struct stopwatch *watch, size_t steps, double meeting_ms,
                                      double *ms)
 {
@@ -98,7 +100,7 @@ static enum syn_status step_together(struct stopwatch *watch, size_t steps, doub
     return SYN_OK;
 }
 
-/* How many steps are worth their time, of all workers together. */
+/* The number of steps to measure, agreed on by all workers. */
 static enum syn_status warm_up(struct stopwatch *watch, size_t *steps)
 {
     double ms;
@@ -110,7 +112,7 @@ static enum syn_status warm_up(struct stopwatch *watch, size_t *steps)
     return SYN_OK;
 }
 
-/* Blocks together and blocks freely, in turns. */
+/* Alternate blocks of steps together and blocks of free steps. */
 static enum syn_status measure_plain(struct stopwatch *watch, struct syn_advice *advice)
 {
     double together[BLOCKS];
@@ -160,7 +162,7 @@ static enum syn_status measure_delayed(struct stopwatch *watch, struct syn_advic
     return SYN_OK;
 }
 
-/* With the worker of a recipe, alone. */
+/* Measure with the worker of a recipe. */
 static enum syn_status measure_with(struct stopwatch *watch, const char *recipe,
                                     enum syn_status (*measure)(struct stopwatch *watch,
                                                                struct syn_advice *advice),
@@ -199,8 +201,7 @@ static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advic
     return status;
 }
 
-/* With a loader of its own, and a learning rate that moves nothing; then everything is as
- * before. */
+/* Uses its own loader and a tiny learning rate; afterwards everything is as before. */
 enum syn_status syn_advise_measure(struct syn_run *run, struct syn_advice *advice)
 {
     struct syn_train_options asked = run->replica.options;

@@ -1,15 +1,16 @@
-/* From what was measured to what each method would take: the simulator (syncopate/simulate.h) runs
+/* From measurements to the predicted time of each method: the simulator (syncopate/simulate.h) runs
  * each method's messages over links of the measured latency and bandwidth.
  *
- * Synchronous methods wait for the slowest worker in every step; what they do to their gradients
- * was measured with it. Delayed ones do not wait so, but what their exchange costs the processor is
- * added to computing, as often as workers share one.
+ * Synchronous methods wait for the slowest worker in every step; the processing of their gradients
+ * is included in what was measured. Delayed methods do not wait like this, but the processor time
+ * of their exchange is added to computing, multiplied by the number of workers that share a
+ * processor.
  *
- * What counts is the time to the same accuracy: delays that have not begun and densities that are
- * still falling are slower steps, many of them in a short run, and some methods need more steps.
- * Among methods that are about as fast, the one that changes training least is the best: plain SGD
- * first, then exact gradients that come late, then as much of them as the link carries, then small
- * parts of them. */
+ * What counts is the time to the same accuracy: steps before a delay begins or while the density is
+ * still falling are slower, and there are many of them in a short run; and some methods need more
+ * steps. Among methods that are about equally fast, the one that changes training least is best:
+ * plain SGD first, then exact gradients that arrive late, then as much of them as the link carries,
+ * then small parts of them. */
 #include <math.h>
 #include <string.h>
 
@@ -23,12 +24,12 @@
 
 #define AS_GOOD 1.05 /* times the fastest */
 
-/* In the order of preference; what can be asked for by --algo, then the mix.
+/* In order of preference; first the methods that --algo accepts, then the mix.
  *
- * How many more steps a method needs is a rough figure, between those of LeNet to 98.5 % of MNIST's
- * test images (docs/comparison.md: topk 1.3, gtopk 1.5, strom 1.1 times ssgd's) and what five
- * epochs of ResNet-20 lack of ssgd's accuracy (docs/results.md: gtopk and ssd-sgd 1.9 points, strom
- * 1.5, topk 1.0, where an epoch more brings about two). */
+ * How many more steps a method needs is a rough figure, between the steps of LeNet to 98.5 % of
+ * MNIST's test images (docs/comparison.md: topk 1.3, gtopk 1.5, strom 1.1 times ssgd's) and the
+ * accuracy that five epochs of ResNet-20 are behind ssgd (docs/results.md: gtopk and ssd-sgd 1.9
+ * points, strom 1.5, topk 1.0, where one more epoch gains about two). */
 static const struct {
     const char *name;
     const char *recipe;
@@ -43,24 +44,24 @@ static const struct {
 #define METHODS (sizeof methods / sizeof methods[0])
 #define MIXES   1 /* at the end of the table: shown, but algo auto does not choose them */
 
-/* How many times longer work takes because workers share processors. */
+/* By what factor work takes longer because workers share processors. */
 static double crowding(const struct syn_advice *advice)
 {
     double factor = advice->alone_ms > 0 ? advice->compute_ms / advice->alone_ms : 1;
     return factor > 1 ? factor : 1;
 }
 
-/* What a delayed exchange takes of the processor's time. */
+/* The processor time of a delayed exchange. */
 static double background_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
 {
     double workers = (double)advice->workers;
     double pulls = 1 + 1 / (double)traffic->pull_every;
-    double share = traffic->bytes / (4 * (double)advice->params); /* of what was measured */
+    double share = traffic->bytes / (4 * (double)advice->params); /* of the measured traffic */
     double message_ms = share * advice->links.together_cpu_ms;
     return traffic->is_reduced ? (workers - 1) * pulls * message_ms * crowding(advice) : 0;
 }
 
-/* What a worker does in a step besides waiting for messages. */
+/* The time of a step without waiting for messages. */
 static double work_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
 {
     bool is_sparse = traffic->select_ms > 0;
@@ -86,14 +87,15 @@ static struct syn_cluster cluster_of(const struct syn_advice *advice,
     };
 }
 
-/* The steps of a run that are alike. */
+/* Consecutive steps of a run with the same cost. */
 struct stage {
     uint64_t end;   /* the step after its last */
-    double density; /* SYN_AUTO: what fits */
+    double density; /* SYN_AUTO: as much as fits */
     bool blocks;    /* the delay has not begun */
 };
 
-/* That of step `at`: delays begin after their warm-up, densities fall in parts of theirs. */
+/* The stage of step `at`: delays begin after their warm-up, densities fall in stages of their
+ * warm-up. */
 static struct stage stage_at(const struct syn_train_options *options, struct syn_length length,
                              uint64_t at)
 {
@@ -131,12 +133,13 @@ static enum syn_status simulate(const struct syn_train_options *options, struct 
         SYN_TRY(syn_traffic_fit(&worker, advice->params, &cluster, &traffic));
     bool is_sparse = traffic.select_ms > 0;
     traffic.select_ms = 0; /* is part of the work */
-    /* Adding dense arrays is part of the background, and small beside the wire otherwise. */
+    /* Adding dense arrays is part of the background work, and otherwise small compared with the
+     * transfer. */
     traffic.merge_ms = is_sparse ? traffic.merge_ms * crowding(advice) : 0;
     return syn_simulate(&cluster, &traffic, simulation);
 }
 
-/* The options with that method's, as a run of this length would have them. */
+/* The options with that method, resolved for a run of this length. */
 static enum syn_status choose(const struct syn_train_options *asked, struct syn_length length,
                               size_t method, struct syn_train_options *options)
 {

@@ -1,5 +1,5 @@
-/* Writing a checkpoint together: each worker its part, then, when all parts are on the disk, its
- * name. A disk that is full or gone costs the checkpoint, not the run. */
+/* Writing a checkpoint collectively: each worker writes its part; when all parts are on the disk,
+ * the checkpoint gets its name. A disk that is full or gone costs the checkpoint, not the run. */
 #include <math.h>
 
 #include "engine/base/fail.h"
@@ -54,7 +54,7 @@ enum syn_status syn_checkpoint_write(struct syn_checkpoints *checkpoints, bool *
     enum syn_status status = syn_checkpoint_pack(checkpoints, archive);
     if (status == SYN_OK)
         status = write_together(checkpoints, archive, written);
-    else if (status == SYN_UNSUPPORTED) /* on all workers alike */
+    else if (status == SYN_UNSUPPORTED) /* the same on all workers */
         status = SYN_OK;
     syn_archive_free(archive);
     return status;

@@ -1,10 +1,10 @@
-/* The folders of checkpoints. Every worker writes its own part into DIR/checkpoints/step-N.part, be
- * it on one file system or on one each; when all parts are on the disk, the folder gets its name.
- * So a folder with a name is complete, and with several file systems the rename may have happened
- * on some only: whoever resumes asks all workers what they have.
+/* The folders of checkpoints. Every worker writes its own part into DIR/checkpoints/step-N.part,
+ * whether workers share one file system or have one each; when all parts are on the disk, the
+ * folder gets its final name. So a folder with a final name is complete. With several file systems
+ * the rename may have happened on some only; therefore resuming asks all workers what they have.
  *
- * A folder of that step may be there already, one that could not be read or that a resumed run has
- * left behind: it becomes the .part to write into. */
+ * A folder of that step may already exist, if it could not be read or was left behind by a resumed
+ * run: it becomes the .part to write into. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "engine/base/tree.h"
 #include "engine/train/checkpoint/parts.h"
 
-/* DIR/checkpoints/step-N, and what else is given after it. */
+/* DIR/checkpoints/step-N followed by the given ending. */
 static enum syn_status join(char path[SYN_CHECKPOINT_PATH], const char *directory, uint64_t step,
                             const char *ending)
 {
@@ -48,7 +48,7 @@ static enum syn_status part_path(const char *directory, uint64_t step, size_t ra
     return join(path, directory, step, ending);
 }
 
-/* The number in a name such as step-20, with nothing after it. */
+/* The number in a name such as step-20, with nothing after the number. */
 static bool read_number(const char *name, const char *before, const char *after, uint64_t *number)
 {
     char *end;
@@ -60,7 +60,7 @@ static bool read_number(const char *name, const char *before, const char *after,
     return errno == 0 && strcmp(end, after) == 0;
 }
 
-/* Put one more step into the list, which is sorted and forgets the earliest. */
+/* Insert a step into the sorted list, dropping the earliest if it is full. */
 static void insert(uint64_t steps[SYN_CHECKPOINTS_MOST], size_t *count, uint64_t step)
 {
     size_t at = *count;
@@ -109,11 +109,11 @@ enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
     if (folder)
         closedir(folder);
     if (lowest == UINT64_MAX)
-        return syn_report(SYN_FORMAT, "%s: no worker's state in it", path);
+        return syn_report(SYN_FORMAT, "%s: contains no worker's state", path);
     return syn_checkpoint_path(directory, step, (size_t)lowest, path);
 }
 
-/* What a file system cannot sync stays atomic. */
+/* Best effort: the rename is atomic even if the file system cannot sync. */
 static void sync_folder(const char *path)
 {
     int file = open(path, O_RDONLY | O_DIRECTORY);
@@ -123,8 +123,8 @@ static void sync_folder(const char *path)
     close(file);
 }
 
-/* Remove parts of a run with more workers from a folder that is written again; each worker those
- * of ranks that are its own but for a multiple of their number. */
+/* Remove parts of a run with more workers from a folder that is written again; each worker removes
+ * those whose rank is its own modulo the number of workers. */
 static void remove_surplus(const char *directory, uint64_t step, size_t rank, size_t workers)
 {
     char path[SYN_CHECKPOINT_PATH];
@@ -146,7 +146,7 @@ enum syn_status syn_checkpoint_put(const char *directory, uint64_t step, size_t 
     remove_surplus(directory, step, rank, workers);
     SYN_TRY(part_path(directory, step, rank, path));
     if (!syn_path_is_file(path))
-        SYN_TRY(syn_tree_remove(path)); /* a folder in its place, which no rename() replaces */
+        SYN_TRY(syn_tree_remove(path)); /* a folder there, which rename() cannot replace */
     return syn_archive_save(archive, path);
 }
 
@@ -202,7 +202,7 @@ void syn_checkpoint_clear_parts(const char *directory)
         closedir(folder);
 }
 
-/* Asked of the closest directory above that is there. */
+/* Checks the closest existing parent directory. */
 enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, size_t kept)
 {
     char path[SYN_CHECKPOINT_PATH];
@@ -219,13 +219,12 @@ enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, s
                                         : ".");
     }
     if (statvfs(path, &about) != 0)
-        return SYN_OK; /* writing will tell */
+        return SYN_OK; /* unknown; writing will fail if there is no room */
     double room = (double)about.f_bavail * (double)about.f_frsize;
     if (room >= bytes * (double)to_come)
         return SYN_OK;
-    return syn_report(
-        SYN_IO,
-        "out: only %.1f MB are free in %s; up to %zu checkpoints of about %.1f MB each "
-        "exist at once",
-        room / 1e6, path, kept + 1, bytes / 1e6);
+    return syn_report(SYN_IO,
+                      "out: only %.1f MB free in %s; up to %zu checkpoints of about %.1f MB each "
+                      "exist at once",
+                      room / 1e6, path, kept + 1, bytes / 1e6);
 }

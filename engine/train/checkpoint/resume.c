@@ -1,6 +1,6 @@
-/* Going on with a run. Each worker looks which checkpoints it could use: with as many workers as
- * before it needs its own part only, otherwise all. Then they agree on the latest that everybody
- * has; what is damaged on one worker's disk is thus left by all. */
+/* Resuming a run. Each worker checks which checkpoints it could use: with the same number of
+ * workers as before it needs only its own part, otherwise all parts. Then they agree on the latest
+ * that all have; so a checkpoint that is damaged on one worker's disk is skipped by all. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "engine/base/path.h"
 #include "engine/train/checkpoint/parts.h"
 
-/* Load one part and see that it belongs to the run. */
+/* Load one part and check that it belongs to the run. */
 static enum syn_status load_part(const struct syn_replica *replica, uint64_t step, size_t rank,
                                  struct syn_archive **archive, struct syn_checkpoint_head *head)
 {
@@ -65,7 +65,7 @@ static enum syn_status load_parts(const struct syn_replica *replica,
     return SYN_OK;
 }
 
-/* Whether this worker could go on from that checkpoint. */
+/* Whether this worker could resume from that checkpoint. */
 static enum syn_status examine(const struct syn_replica *replica, uint64_t step,
                                struct syn_checkpoint_head *head)
 {
@@ -130,7 +130,7 @@ static bool has(const struct offer *offer, uint64_t step, uint64_t hash)
     return false;
 }
 
-/* The latest of this worker's that everyone has. */
+/* The latest of this worker's checkpoints that everyone has. */
 static enum syn_status choose(struct syn_checkpoints *checkpoints, const struct offer *all)
 {
     struct syn_replica *replica = checkpoints->replica;
@@ -148,8 +148,8 @@ static enum syn_status choose(struct syn_checkpoints *checkpoints, const struct 
                       replica->options.resume);
 }
 
-/* Where the run stands with this number of workers: at the same epoch, and no example of it is left
- * out; up to a step's examples may come again. */
+/* The position of the run with this number of workers: in the same epoch, with no example left out;
+ * up to one step's examples may be repeated. */
 static uint64_t place_now(const struct syn_checkpoints *checkpoints)
 {
     struct syn_replica *replica = checkpoints->replica;
@@ -162,7 +162,7 @@ static uint64_t place_now(const struct syn_checkpoints *checkpoints)
     return epoch * replica->at.steps_per_epoch + (index < last ? index : last);
 }
 
-/* The learning rate goes on from where it was, also if the run is longer now. */
+/* The learning rate continues from where it was, even if the run is longer now. */
 static void fit_schedule(struct syn_checkpoints *checkpoints)
 {
     struct syn_replica *replica = checkpoints->replica;
@@ -193,7 +193,8 @@ static enum syn_status set_out(struct syn_checkpoints *checkpoints)
         replica->at.steps = (uint64_t)((int64_t)replica->at.steps - replica->at.ahead);
     if ((int64_t)replica->at.steps < (int64_t)replica->at.step)
         return syn_report(SYN_INVALID,
-                          "resume: %" PRIu64 " steps are done already; asked for are %" PRId64,
+                          "resume: %" PRIu64 " steps are already done; only %" PRId64
+                          " were requested",
                           replica->at.step, (int64_t)replica->at.steps);
     replica->options.worker.run_steps = replica->at.steps;
     fit_schedule(checkpoints);
@@ -266,7 +267,7 @@ enum syn_status syn_resume_load(struct syn_checkpoints *checkpoints)
                           "resume: the weights at step %" PRIu64 " differ from those saved",
                           replica->at.step);
     if (syn_files_continue(&replica->options))
-        checkpoints->saved = replica->at.step; /* by as many workers as it may have been */
+        checkpoints->saved = replica->at.step; /* by however many workers */
     if (replica->rank == 0)
         tell(checkpoints);
     return syn_loader_seek(replica->batches, position);

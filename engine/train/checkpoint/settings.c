@@ -1,5 +1,5 @@
-/* The settings of a run in its checkpoints, as one would type them, so that a run can be resumed
- * without typing them again and cannot be resumed with others. */
+/* The settings of a run in its checkpoints, as typed, so that a run can be resumed without typing
+ * them again and cannot be resumed with different ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define SECTION "train/settings"
 #define ROOM    65536
 
-/* What does not change the mathematics of the steps made so far. */
+/* Settings that do not affect the results of the steps made so far. */
 static const char *const may_change[] = {
     "epochs",        "steps",          "workers",   "threads",   "out",
     "overwrite",     "evaluate",       "log_every", "data_dir",  "checkpoint_every",
@@ -36,7 +36,7 @@ static void list_views(struct syn_train_options *options, struct view views[VIEW
     views[4] = (struct view){&syn_data_settings, &options->data};
 }
 
-/* Each as "name=value" with its NUL. */
+/* Each as "name=value", NUL-terminated. */
 static size_t write_settings(struct syn_train_options *options, char *text, size_t capacity)
 {
     struct view views[VIEWS];
@@ -69,7 +69,7 @@ enum syn_status syn_checkpoint_add_settings(const struct syn_train_options *opti
     return status;
 }
 
-/* What to do with one setting that was saved. */
+/* Called for each saved setting. */
 typedef enum syn_status visitor(const struct view *view, const struct syn_setting *row,
                                 const char *value);
 
@@ -83,7 +83,7 @@ static enum syn_status visit_one(const struct view views[VIEWS], const char *tex
             if (strlen(row->name) == length && strncmp(row->name, text, length) == 0)
                 return visit(&views[v], row, equals + 1);
         }
-    return syn_report(SYN_FORMAT, "checkpoint: setting \"%.64s\" is not known here", text);
+    return syn_report(SYN_FORMAT, "checkpoint: setting \"%.64s\" is unknown to this version", text);
 }
 
 static enum syn_status visit_all(const struct syn_archive *archive,
@@ -101,7 +101,7 @@ static enum syn_status visit_all(const struct syn_archive *archive,
     return SYN_OK;
 }
 
-/* Another number of servers takes on what the first ones held; none at all is another method. */
+/* Another number of servers can take over the weights; none at all is another method. */
 static bool are_both_some(const char *one, const char *other)
 {
     return strcmp(one, "0") != 0 && strcmp(other, "0") != 0;
@@ -151,7 +151,7 @@ static enum syn_status recall_step(const char *directory, uint64_t step,
     return status;
 }
 
-/* The run's own copy of the file that describes its model, where there is one. */
+/* The run's own copy of the file that describes its model, if there is one. */
 static void recall_model(const char *directory, struct syn_train_options *options)
 {
     char copy[SYN_TEXT_BYTES];
@@ -177,8 +177,7 @@ enum syn_status syn_train_recall(const char *directory, struct syn_train_options
     snprintf(made.out, sizeof made.out, "%s", directory);
     made.overwrite = false;
     recall_model(directory, &made);
-    made.usual =
-        (struct syn_train_usual){0}; /* what was saved has been fitted to the run already */
+    made.usual = (struct syn_train_usual){0}; /* saved settings are already resolved for the run */
     *options = made;
     return SYN_OK;
 }

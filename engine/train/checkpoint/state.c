@@ -1,6 +1,7 @@
-/* A run in an archive. Dropout masks and augmentation are functions of seed, step and example, and
- * the order of examples one of seed and epoch, so that the place in the data is all the state that
- * random numbers have. Everything else is the worker's own, and arrays of the model. */
+/* The state of a run in an archive. Dropout masks and augmentation are functions of seed, step and
+ * example, and the order of examples is a function of seed and epoch, so the position in the data
+ * is the only state of random numbers. Everything else is the worker's state and arrays of the
+ * model. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #define MOST_STEPS   1000000000000000
 #define MOST_SECONDS 1e9
 
-/* Sums that metrics.jsonl and the summary are made of; the section "train/meters". */
+/* Sums from which metrics.jsonl and the summary are made; the section "train/meters". */
 struct all_sums {
     struct syn_sums now;
     struct syn_sums last;
@@ -58,7 +59,7 @@ static bool ends(const char *text, size_t capacity)
     return memchr(text, '\0', capacity) != NULL;
 }
 
-/* Numbers that arithmetic may rely on. */
+/* Whether the numbers are plausible, so that arithmetic on them is safe. */
 static bool is_sound(const struct syn_checkpoint_head *head)
 {
     return head->workers > 0 && head->workers <= MOST_WORKERS && head->rank < head->workers &&
@@ -133,7 +134,7 @@ enum syn_status syn_checkpoint_pack(const struct syn_checkpoints *checkpoints,
     return syn_worker_save(replica->update.worker, archive);
 }
 
-/* Version 0.2.0 wrote no forgetting: it ends where that begins. */
+/* Version 0.2.0 did not write the fields for forgetting: its section ends where they begin. */
 static enum syn_status copy_sums(const struct syn_archive *archive, struct all_sums *sums)
 {
     struct syn_section section = {0};
@@ -150,7 +151,7 @@ static enum syn_status copy_floats(const struct syn_archive *archive, const char
     return syn_archive_copy(archive, name, values, count * sizeof *values);
 }
 
-/* Which is the best so far; runs of before there was one have none. */
+/* The best evaluation so far; checkpoints of earlier versions have none. */
 static void unpack_best(const struct syn_archive *archive, struct syn_best *best)
 {
     struct syn_section section = {0};
@@ -181,7 +182,7 @@ static enum syn_status unpack_sums(struct syn_checkpoints *checkpoints,
     return SYN_OK;
 }
 
-/* What loading costs is nobody's step. */
+/* The cost of loading is not counted for any step. */
 static enum syn_status settle(struct syn_checkpoints *checkpoints)
 {
     struct syn_replica *replica = checkpoints->replica;
@@ -205,7 +206,7 @@ enum syn_status syn_checkpoint_unpack(struct syn_checkpoints *checkpoints,
     return copy_floats(archive, "train/weights", replica->weights, replica->params);
 }
 
-/* Add one worker's share of the mean.
+/* Add one worker's contribution to the mean.
  *   room  [statistics] */
 static enum syn_status add_statistics(const struct syn_archive *archive, size_t count,
                                       const struct syn_replica *replica, float *room)

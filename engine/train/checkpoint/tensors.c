@@ -1,7 +1,7 @@
 /* What the arrays of a checkpoint are: the section "model/tensors", a line for the input and one
- * for each tensor of weights and of statistics, in the order in which they lie in their arrays,
- * with name and shape. A program that knows nothing of the model can take it apart with that, and
- * whoever resumes sees that it is the same model. */
+ * for each tensor of weights and of statistics, in the order of their arrays, with name and shape.
+ * With it, a program that knows nothing about the model can split the arrays into tensors, and
+ * resuming can check that the model is the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void put_all(struct text *text, const struct syn_model *model)
     }
 }
 
-/* The text, to be freed. */
+/* Make the text; the caller frees it. */
 static enum syn_status make_text(const struct syn_model *model, struct text *text)
 {
     struct text measured = {0};
@@ -83,7 +83,7 @@ static bool find(const struct syn_archive *archive, struct syn_section *section)
     return false;
 }
 
-/* The line at a place of a text that need not end in NUL. */
+/* The length of the line at that position of a text that need not be NUL-terminated. */
 static int line_length(const char *text, size_t length, size_t at)
 {
     size_t end = at;
@@ -116,7 +116,7 @@ enum syn_status syn_checkpoint_check_tensors(const struct syn_archive *archive, 
     return status;
 }
 
-/* Read one line; false if it cannot be one. */
+/* Parse one line; false if it is invalid. */
 static bool read_line(const char *line, size_t length, char kind[16],
                       struct syn_checkpoint_tensor *tensor)
 {
@@ -159,10 +159,11 @@ enum syn_status syn_checkpoint_read_tensors(const struct syn_archive *archive, c
 {
     struct syn_section section;
     if (!find(archive, &section))
-        return syn_report(SYN_FORMAT,
-                          "%s: saved by a version that kept no names of tensors; resume it for one "
-                          "step (train --resume) to add them",
-                          origin);
+        return syn_report(
+            SYN_FORMAT,
+            "%s: saved by a version that did not keep the names of tensors; resume it for one "
+            "step (train --resume) to add them",
+            origin);
     const char *text = section.bytes;
     for (size_t at = 0; at < section.count;) {
         struct syn_checkpoint_tensor tensor;

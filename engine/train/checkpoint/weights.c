@@ -1,6 +1,6 @@
-/* The weights of a run, from the states of all its workers. They are what the run has evaluated:
- * the global weights, wherever the method keeps them, and the mean of the workers' statistics,
- * summed in the order of the ranks as an evaluation does. */
+/* The weights of a run, from the states of all its workers. They are the ones that the run has
+ * evaluated: the global weights, wherever the method keeps them, and the mean of the workers'
+ * statistics, summed in the order of the ranks as in an evaluation. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct reading {
     struct syn_checkpoint_head head;
     struct syn_archive **parts; /* [head.workers] */
     float *values;              /* [params] */
-    size_t at;                  /* of the next tensor in them */
+    size_t at;                  /* of the next tensor in values */
     float *statistics;
     size_t statistics_count;
     size_t statistics_at;
@@ -34,8 +34,8 @@ static enum syn_status load_part(struct reading *reading, uint64_t step, size_t 
     SYN_TRY(syn_checkpoint_path(reading->directory, step, rank, path));
     if (!syn_path_is_file(path))
         return syn_report(SYN_INVALID,
-                          "%s is not here; with file systems of their own, workers' states must be "
-                          "brought into one folder first",
+                          "%s is missing; if workers have separate file systems, copy their states "
+                          "into one folder first",
                           path);
     SYN_TRY(syn_archive_load(path, &reading->parts[rank]));
     SYN_TRY(syn_checkpoint_head(reading->parts[rank], path, &head));
@@ -44,7 +44,7 @@ static enum syn_status load_part(struct reading *reading, uint64_t step, size_t 
     if (head.step == step && head.rank == rank && head.workers == reading->head.workers &&
         head.weights_hash == reading->head.weights_hash)
         return SYN_OK;
-    return syn_report(SYN_FORMAT, "%s: not of the same checkpoint as worker 0's", path);
+    return syn_report(SYN_FORMAT, "%s: not from the same checkpoint as worker 0's", path);
 }
 
 static enum syn_status load_parts(struct reading *reading, uint64_t step)
@@ -59,7 +59,7 @@ static enum syn_status load_parts(struct reading *reading, uint64_t step)
         reading->parts[rank] = NULL;
         enum syn_status status = load_part(reading, step, rank);
         if (status != SYN_OK) {
-            reading->head.workers = rank + 1; /* what there is to free */
+            reading->head.workers = rank + 1; /* how many have to be freed */
             return status;
         }
     }
@@ -160,7 +160,7 @@ static enum syn_status read_step(const char *directory, uint64_t step, struct sy
     return SYN_OK;
 }
 
-/* The step of the best evaluation, as the latest checkpoint knows it. */
+/* The step of the best evaluation, as recorded in the latest checkpoint. */
 static enum syn_status find_best(const char *directory, uint64_t latest, uint64_t *step)
 {
     struct syn_best best = {0};
@@ -173,7 +173,7 @@ static enum syn_status find_best(const char *directory, uint64_t latest, uint64_
     SYN_TRY(status);
     if (best.step == 0)
         return syn_report(SYN_INVALID,
-                          "%s: there is no checkpoint of the best evaluation; with images, train "
+                          "%s: no checkpoint of the best evaluation; for images, train "
                           "with --keep-best",
                           directory);
     *step = best.step;
@@ -187,10 +187,11 @@ enum syn_status syn_weights_of_run(const char *directory, enum syn_weights_which
     uint64_t step;
     size_t count = syn_checkpoint_list(directory, steps);
     if (count == 0)
-        return syn_report(SYN_INVALID,
-                          "%.256s: no checkpoint in it, so there are no weights; a run writes one "
-                          "when it ends, and every --checkpoint-every steps",
-                          directory);
+        return syn_report(
+            SYN_INVALID,
+            "%.256s: contains no checkpoint, so there are no weights; a run writes one "
+            "when it ends, and every --checkpoint-every steps",
+            directory);
     step = steps[0];
     if (which == SYN_WEIGHTS_BEST)
         SYN_TRY(find_best(directory, steps[0], &step));

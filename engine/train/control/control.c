@@ -1,8 +1,8 @@
-/* Ending before the last step. Whoever launches many processes gives them a second or two to
- * end, and a step may be longer than that. So the workers end after a step if steps are short; a
- * worker that has been told to end at once gives up the step that it is computing, and the
- * checkpoint is that of the step before. They agree on it with messages that they exchange
- * anyway: nobody may wait for a gradient that does not come. */
+/* Ending before the last step. Launchers of many processes give them a second or two to end, and a
+ * step may be longer than that. So the workers end after a step if steps are short; a worker that
+ * has been told to end at once abandons the step that it is computing, and the checkpoint is that
+ * of the previous step. They agree on it with messages that they exchange anyway: no worker may
+ * wait for a gradient that will not come. */
 #include "engine/train/control/control.h"
 
 #include <math.h>
@@ -36,8 +36,8 @@ bool syn_control_can_undo(const struct syn_control *control)
     return !traits.is_delayed && !traits.is_async && options->servers == 0;
 }
 
-/* A step whose last tensor is handed over is made. One that cannot be undone is given up only if it
- * is a long one: the end of short ones is soon enough, and they are asked about seldom. */
+/* A step whose last tensor is handed over is completed. A step that cannot be undone is given up
+ * only if it is long: short steps end soon enough, and workers ask only rarely. */
 static bool stops(void *context)
 {
     const struct syn_control *control = context;
@@ -92,8 +92,8 @@ static struct syn_wish wish_of(const struct syn_control *control, int64_t now)
                              .asked_ns = now - control->poll.last_ns};
 }
 
-/* Whoever wants to stop, all stop. Asynchronous workers are at different steps then: they go on
- * from the first, so that no example is left out. */
+/* If any worker wants to stop, all stop. Asynchronous workers are then at different steps: a
+ * resumed run continues from the lowest, so that no example is left out. */
 static void take_wishes(struct syn_control *control)
 {
     const struct syn_train_options *options = &control->replica->options;
@@ -133,8 +133,8 @@ enum syn_status syn_control_find_cut(struct syn_control *control)
     return SYN_OK;
 }
 
-/* Ask everyone whether they want to stop. The question travels after the exchange under way and is
- * answered when that is over: to wait for it here would undo what a delay is for. */
+/* Ask everyone whether they want to stop. The question is sent after the exchange under way and
+ * answered when that is over: waiting for it here would defeat the purpose of a delay. */
 static enum syn_status ask(struct syn_control *control)
 {
     struct syn_poll *poll = &control->poll;
@@ -148,8 +148,8 @@ static enum syn_status ask(struct syn_control *control)
     return SYN_OK;
 }
 
-/* Often enough for whoever presses Ctrl-C, and too seldom to cost anything. All workers must ask at
- * the same steps, so the first one's clock counts. */
+/* Often enough for a user who presses Ctrl-C, and too rarely to cost anything. All workers must ask
+ * at the same steps, so worker 0's clock decides. */
 static enum syn_status hear(struct syn_control *control)
 {
     struct syn_poll *poll = &control->poll;
@@ -163,7 +163,7 @@ static enum syn_status hear(struct syn_control *control)
     return SYN_OK;
 }
 
-/* Asynchronous workers are not to wait for one another; so they ask when they meet anyway. */
+/* Asynchronous workers must not wait for one another; so they ask when they meet anyway. */
 enum syn_status syn_control_ask(struct syn_control *control, bool meets)
 {
     const struct syn_replica *replica = control->replica;

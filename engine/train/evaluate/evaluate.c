@@ -1,5 +1,5 @@
-/* Evaluation: once through the test part, each worker its share, with the global weights and the
- * mean of all workers' running statistics. */
+/* Evaluation: one pass over the test part, each worker over its share, with the global weights and
+ * the mean of all workers' running statistics. */
 #include "engine/train/evaluate/evaluate.h"
 
 #include <math.h>
@@ -60,8 +60,8 @@ void syn_evaluation_close(struct syn_evaluation *evaluation)
     syn_loader_close(evaluation->validation);
 }
 
-/* An evaluation may be due after every epoch, which steps count only as long as the number of
- * workers stays. */
+/* An evaluation may be due after every epoch, which can be counted in steps only while the number
+ * of workers stays the same. */
 bool syn_evaluation_is_due(const struct syn_evaluation *evaluation)
 {
     const struct syn_position *at = &evaluation->replica->at;
@@ -87,7 +87,7 @@ static enum syn_status check_loss(const struct syn_replica *replica, double loss
                       (unsigned long long)replica->at.step, loss);
 }
 
-/* Put the mean of all workers' running statistics into the model, keeping its own aside. */
+/* Put the mean of all workers' running statistics into the model, saving its own. */
 static enum syn_status average_statistics(struct syn_evaluation *evaluation)
 {
     const struct syn_replica *replica = evaluation->replica;
@@ -141,8 +141,8 @@ static enum syn_status evaluate_share(struct syn_evaluation *evaluation, struct 
     return SYN_OK;
 }
 
-/* All of a part, by all workers; control->stopped if somebody was told to and has not seen all of
- * its share. */
+/* All of a part, by all workers; control->stopped if a worker was told to stop before it had
+ * processed all of its share. */
 static enum syn_status evaluate_part(struct syn_evaluation *evaluation, struct syn_loader *loader,
                                      struct syn_sums *all)
 {
@@ -170,8 +170,8 @@ bool syn_evaluation_keeps_best(const struct syn_evaluation *evaluation)
     return evaluation->validation || (evaluation->test && evaluation->replica->options.keep_best);
 }
 
-/* The validation part, or the test part if asked for, decides which weights are the best; they are
- * saved as soon as they are. */
+/* The validation part, or the test part if requested, decides which weights are the best; they are
+ * saved immediately. */
 static void keep_best(struct syn_evaluation *evaluation)
 {
     const struct syn_position *at = &evaluation->replica->at;

@@ -1,7 +1,8 @@
-/* Ranks of one job may have been started with different flags or on different data. Nothing good
- * comes of training on: messages differ in size, or everyone trains another model. What all must
- * have alike is compared before anything is written; a setting counts unless its row says that each
- * may choose its own. Threads of one process have one set of options and of data. */
+/* Ranks of one job may have been started with different flags or on different data. Training on
+ * would be useless: messages would differ in size, or each rank would train another model. What
+ * must be the same on all is compared before anything is written; every setting is compared unless
+ * its row says that each rank may choose its own. Threads of one process share one set of options
+ * and data. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static void add(struct lines *lines, const char *name, uint64_t value)
         lines->length += (size_t)length;
 }
 
-/* What was given differs: bad input. */
+/* A difference is bad input. */
 static enum syn_status compare(struct syn_group *group, const struct lines *lines)
 {
     enum syn_status status = syn_group_compare(group, lines->text);
@@ -57,8 +58,9 @@ enum syn_status syn_train_compare(const struct syn_train_options *options, struc
     return compare(group, &lines);
 }
 
-/* Bad input is found by each rank for itself. Whoever left at once would make the others fail
- * because of it, instead of what they were about to find too; so all tell first, and end alike. */
+/* Each rank finds bad input on its own. If one left at once, the others would fail because of that,
+ * instead of reporting what they were about to find too; so all tell their status first, and end in
+ * the same way. */
 static bool is_shared(enum syn_status status)
 {
     return status == SYN_OK || status == SYN_INVALID || status == SYN_UNSUPPORTED ||

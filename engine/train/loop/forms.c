@@ -1,9 +1,9 @@
-/* A change is a line of metrics.jsonl of its own,
+/* A change is a separate line of metrics.jsonl,
  *
  *     {"step": 40, ..., "form_values": "q4", "form_density": 0.125, "form_compute_ms": 28.1, ...}
  *
- * true from step number 40 on, the first being 0. Densities are written with all their digits, so
- * that a run which reads them sends the same bits. */
+ * valid from step number 40 on, counted from 0. Densities are written with all their digits, so
+ * that a run that replays them sends the same bits. */
 #include "engine/train/loop/forms.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define LINE_BYTES 4096
 
-/* What stands behind "name": in a line that this program wrote; NULL if there is no such field. */
+/* The text after "name": in a line that this program wrote; NULL if there is no such field. */
 static const char *field(const char *line, const char *name)
 {
     char quoted[32];
@@ -36,7 +36,7 @@ static bool read_number(const char *line, const char *name, double *number)
     return at && end != at;
 }
 
-/* Returns 1 for a change, 0 for another line, -1 for one that makes no sense. */
+/* Returns 1 for a change, 0 for another line, -1 for an invalid one. */
 static int read_change(const char *line, struct syn_form_change *change)
 {
     double step, density;
@@ -81,7 +81,7 @@ static enum syn_status read_file(FILE *file, const char *path, struct syn_forms 
     }
     if (forms->count == 0 || forms->replayed[0].step > 0)
         return syn_report(SYN_INVALID,
-                          "density-replay: \"%s\" does not say what the first step sent; expected "
+                          "density-replay: \"%s\" does not tell what the first step sent; expected "
                           "the metrics.jsonl of a run with density auto",
                           path);
     return SYN_OK;
@@ -112,13 +112,12 @@ void syn_forms_announce(const struct syn_replica *replica)
     if (options->worker.reducer.density != SYN_AUTO || replica->rank > 0)
         return;
     if (options->density_replay[0])
-        syn_report_log(SYN_LOG_INFO, "density auto: repeats what \"%s\" has",
-                       options->density_replay);
+        syn_report_log(SYN_LOG_INFO, "density auto: replays \"%s\"", options->density_replay);
     else if (options->workers == 1)
         syn_report_log(SYN_LOG_INFO, "density auto: a single worker has nothing to send");
     else if (syn_group_is_one_process(replica->group))
         syn_report_log(SYN_LOG_INFO,
-                       "density auto: workers are threads of one process, which have no link to "
+                       "density auto: workers are threads of one process, with no link to "
                        "measure; everything is sent, in f32");
 }
 

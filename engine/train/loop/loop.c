@@ -8,12 +8,12 @@
 /* When a checkpoint is written. */
 enum moment { AT_START, IN_BETWEEN, AT_END };
 
-/* A checkpoint that cannot be written: at first the run is refused, in its middle it goes on, at
- * the end its result is lost. */
+/* If a checkpoint cannot be written: at the start the run is refused, in the middle it continues,
+ * at the end its result is lost. */
 static enum syn_status save(struct syn_run *run, enum moment moment)
 {
     bool written;
-    if (run->replica.options.no_exchange) /* nothing that anybody would go on from */
+    if (run->replica.options.no_exchange) /* nothing to resume from */
         return SYN_OK;
     SYN_TRY(syn_checkpoint_write(&run->checkpoints, &written));
     run->control.wants_save = false;
@@ -52,8 +52,8 @@ static enum syn_status evaluate_if_due(struct syn_run *run)
     return is_due ? syn_evaluate(&run->evaluation) : SYN_OK;
 }
 
-/* What is due between two steps. Asynchronous workers, who are at other steps meanwhile, ask first
- * of all, so that one that gave a step up can join them. */
+/* What is due between two steps. Asynchronous workers, which are at different steps, ask first, so
+ * that one that gave up a step can join them. */
 static enum syn_status do_what_is_due(struct syn_run *run)
 {
     const struct syn_replica *replica = &run->replica;
@@ -77,7 +77,7 @@ enum syn_status syn_run_loop(struct syn_run *run)
     struct syn_replica *replica = &run->replica;
     if (replica->options.checkpoint_every > 0)
         SYN_TRY(save(run, AT_START));
-    SYN_TRY(evaluate_if_due(run)); /* if the run was stopped before it had been done */
+    SYN_TRY(evaluate_if_due(run)); /* if the run was stopped before it was done */
     syn_control_start(&run->control);
     while (replica->at.step < replica->at.steps && !run->control.stopped) {
         SYN_TRY(syn_run_step(run));

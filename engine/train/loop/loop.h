@@ -1,4 +1,4 @@
-/* A run while it goes on, and the training loop: a batch, its gradient, the next weights. */
+/* A run in progress, and the training loop: a batch, its gradient, the next weights. */
 #ifndef SYN_ENGINE_TRAIN_LOOP_H
 #define SYN_ENGINE_TRAIN_LOOP_H
 
@@ -13,7 +13,7 @@ struct syn_compute {
     bool *handed;     /* [tensors] handed over during this backward pass */
     size_t count;     /* of them */
     int64_t spent_ns; /* of this step's backward pass, on handing tensors over */
-    float *undo;      /* what a step changes of the model before it is complete */
+    float *undo;      /* model state that a step changes before it is complete */
 };
 
 struct syn_run {
@@ -26,24 +26,25 @@ struct syn_run {
     struct syn_checkpoints checkpoints;
 };
 
-/* See that all members were given the same settings. Collective over the whole group, before
+/* Check that all members were given the same settings. Collective over the whole group, before
  * servers are appointed. A difference: SYN_INVALID on all, with the name and both values. */
 enum syn_status syn_train_compare(const struct syn_train_options *options, struct syn_group *group);
 
-/* Make ready all that a worker can make ready by itself; bad input is found here.
- *   run  zeroed; close it even after a failure; it must stay where it is */
+/* Prepare all that a worker can prepare without the others; bad input is found here.
+ *   run  zeroed; close it even after a failure; it must not be moved */
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run);
 
-/* See that no member has found bad input. Collective, unless something else went wrong.
- *   status  what this one has found, its cause in syn_error_text(); returned if it is not SYN_OK */
+/* Check that no member has found bad input. Collective, unless something else went wrong.
+ *   status  what this member has found, its cause in syn_error_text(); returned if it is not
+ *           SYN_OK */
 enum syn_status syn_run_meet(struct syn_group *group, enum syn_status status);
 
-/* See that all members read the same data and build the same model. Collective.
- * A difference: SYN_INVALID on all, with both values. */
+/* Check that all members read the same data and build the same model. Collective. A difference:
+ * SYN_INVALID on all, with both values. */
 enum syn_status syn_run_compare(const struct syn_run *run);
 
-/* Find what there is to resume from, and make the run's directory. */
+/* Find the checkpoints to resume from, and create the run's directory. */
 enum syn_status syn_run_prepare(struct syn_run *run);
 
 /* Meet the other workers. Collective. */
@@ -52,10 +53,10 @@ enum syn_status syn_run_join(struct syn_run *run);
 /* One batch, its gradient, the next weights. Collective, unless nothing is exchanged. */
 enum syn_status syn_run_step(struct syn_run *run);
 
-/* All steps that are left, with what is due between them. Collective. */
+/* All remaining steps, with what is due between them. Collective. */
 enum syn_status syn_run_loop(struct syn_run *run);
 
-/* Write the summary, if the weights it speaks of could be saved. */
+/* Write the summary, if its weights could be saved. */
 enum syn_status syn_run_finish(struct syn_run *run, struct syn_train_summary *summary);
 
 void syn_run_close(struct syn_run *run);

@@ -1,4 +1,4 @@
-/* Threads, one for each member but the first. */
+/* One thread for each member except the first. */
 #include "engine/train/loop/members.h"
 
 #include <pthread.h>

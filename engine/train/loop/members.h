@@ -8,8 +8,8 @@
  *   member  its rank */
 typedef void syn_member_work(void *context, size_t member);
 
-/* Do the work of all members at once, that of member 0 on the calling thread; return when all have
- * done theirs. A member whose thread cannot be started leaves the group, so that the others do not
+/* Run the work of all members concurrently, that of member 0 on the calling thread; return when all
+ * are done. A member whose thread cannot be started leaves the group, so that the others do not
  * wait for it.
  *   groups  [count] in the order of the ranks */
 void syn_members_run(struct syn_group *const *groups, size_t count, syn_member_work *work,

@@ -1,5 +1,5 @@
-/* Opening and closing a run. What can be refused is found before the directory of the run is
- * made, so that bad input leaves nothing behind. */
+/* Opening and closing a run. Bad input is found before the directory of the run is created, so that
+ * it leaves nothing behind. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +30,7 @@ enum syn_status syn_run_open(const struct syn_train_options *options, struct syn
 }
 
 /* A worker's part has about four arrays of the model's size: its weights and the global ones, the
- * optimizer's memory, what was not sent. Where workers are processes, worker 0 knows of its own
- * only. */
+ * optimizer's state, the residual. Where workers are processes, worker 0 counts only its own. */
 static enum syn_status check_room(const struct syn_run *run)
 {
     const struct syn_replica *replica = &run->replica;
@@ -42,9 +41,9 @@ static enum syn_status check_room(const struct syn_run *run)
         SYN_CHECKPOINTS_KEPT + (syn_evaluation_keeps_best(&run->evaluation) ? 1 : 0));
 }
 
-/* Remove what an earlier run has left where this one's checkpoints go. Worker 0 has seen that it
- * may, and has locked the directory; others, maybe on other file systems, do so when they have
- * heard from it. */
+/* Remove what an earlier run left where this run's checkpoints go. Worker 0 has checked that it
+ * may, and has locked the directory; the others, possibly on other file systems, do so after worker
+ * 0 has told them. */
 static enum syn_status clear_up(const struct syn_train_options *options)
 {
     char path[SYN_PATH_BYTES];
@@ -74,8 +73,8 @@ enum syn_status syn_run_prepare(struct syn_run *run)
     return clear_up(options);
 }
 
-/* Worker 0 has made the directory; the others, maybe on other file systems, hear where, and clear
- * up. Nobody writes there before all have. */
+/* Worker 0 has created the directory; the others, possibly on other file systems, receive its path,
+ * and clean up. No worker writes there before all have cleaned up. */
 static enum syn_status share_directory(struct syn_run *run)
 {
     char is_clear = 1;
@@ -95,7 +94,7 @@ static enum syn_status share_directory(struct syn_run *run)
     return status;
 }
 
-/* A method that never begins is another one than was asked for. */
+/* A method that never begins is not the one that was requested. */
 static void warn_of_idle(const struct syn_replica *replica)
 {
     char text[SYN_TEXT_BYTES];
@@ -104,14 +103,15 @@ static void warn_of_idle(const struct syn_replica *replica)
         syn_report_log(SYN_LOG_WARNING, "%s", text);
 }
 
-/* Adam and its kin see an entry of a sparse gradient now and then: the sum of what waited. */
+/* Adam and similar optimizers see an entry of a sparse gradient only from time to time: the sum of
+ * what has accumulated. */
 static void warn_of_sparse(const struct syn_replica *replica)
 {
     struct syn_traits traits = syn_worker_traits(&replica->options.worker);
     if (traits.adapts && !traits.is_dense && !traits.is_local && replica->rank == 0)
         syn_report_log(SYN_LOG_WARNING,
                        "optimizer %s divides each entry by the size of its past gradients, which "
-                       "select %s hides from it: expect a far higher loss than with ssgd; algo "
+                       "select %s hides from it: expect a much higher loss than with ssgd; algo "
                        "diloco and sparseloco send what several steps have changed instead",
                        replica->options.worker.optimizer.optimizer,
                        replica->options.worker.reducer.select);

@@ -1,5 +1,5 @@
 /* One step: the next batch, its gradient, the update. It is the same for one worker and for many;
- * what differs between them lies behind syn_update_step(). */
+ * syn_update_step() hides the difference. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +42,7 @@ void syn_compute_close(struct syn_compute *compute)
     free(compute->undo);
 }
 
-/* Keep a copy of what a step changes of the model before it is complete, if steps can be given
- * up. */
+/* If steps can be given up, save the model state that a step changes before it is complete. */
 static void remember(struct syn_run *run)
 {
     struct syn_model *model = run->replica.model;
@@ -59,7 +58,7 @@ static void remember(struct syn_run *run)
         memcpy(undo + statistics, syn_model_carry(model, SYN_CARRY_TRAINING), carry * sizeof *undo);
 }
 
-/* Put it back: the step was given up. */
+/* Restore it: the step was given up. */
 static void restore(struct syn_run *run)
 {
     struct syn_model *model = run->replica.model;
@@ -113,7 +112,7 @@ static enum syn_status differentiate(struct syn_run *run, const struct syn_examp
     compute->spent_ns = 0;
     compute->count = 0;
     run->control.is_handed_over = false;
-    if (examples->count == 0) { /* a share that ends earlier than the others' */
+    if (examples->count == 0) { /* this share ends earlier than the others */
         memset(gradient, 0, replica->params * sizeof *gradient);
         return SYN_OK;
     }
@@ -180,10 +179,10 @@ static enum syn_status compute(struct syn_run *run, const struct syn_rates *rate
     return SYN_OK;
 }
 
-/* A method without momentum takes steps as long as momentum would have made them in the end, and an
- * asynchronous one takes P steps where the others take the mean of P: so that the same flags mean
- * the same for all methods. A learning rate of zero, as schedules may end with, moves nothing; a
- * worker wants one above. */
+/* A method without momentum takes steps as long as momentum would eventually make them, and an
+ * asynchronous one takes P steps where the others take the mean of P, so that the same flags mean
+ * the same for all methods. A learning rate of zero, with which schedules may end, moves nothing; a
+ * worker requires one above zero. */
 static struct syn_rates rates_of(const struct syn_replica *replica)
 {
     const struct syn_train_options *options = &replica->options;
@@ -200,9 +199,9 @@ static struct syn_rates rates_of(const struct syn_replica *replica)
                                   syn_train_density(options, syn_position_epoch(&replica->at))};
 }
 
-/* What a worker that is to end at once hands over instead of the gradient that it gave up: what
- * tells the others that this step does not happen, or nothing. Tensors that are handed over
- * already are the library's. */
+/* What a worker that must end at once hands over instead of the gradient that it gave up: NaN,
+ * which tells the others that this step does not happen, or zeros. Tensors that are already handed
+ * over belong to the library. */
 static enum syn_status give_up(struct syn_run *run)
 {
     const struct syn_layout *layout = syn_model_layout(run->replica.model);
@@ -222,7 +221,7 @@ static enum syn_status give_up(struct syn_run *run)
     return SYN_OK;
 }
 
-/* A gradient that is not a number: another worker may have given up this step. */
+/* A NaN gradient: another worker may have given up this step. */
 static enum syn_status hear_of_cut(struct syn_run *run)
 {
     SYN_TRY(syn_control_find_cut(&run->control));
@@ -244,7 +243,7 @@ enum syn_status syn_run_step(struct syn_run *run)
     if (status == SYN_STOPPED) {
         SYN_TRY(give_up(run));
         if (syn_train_is_async(&replica->options))
-            return SYN_OK; /* nobody waits for it */
+            return SYN_OK; /* no worker waits for it */
     } else if (status != SYN_OK) {
         return status;
     }

@@ -1,5 +1,5 @@
-/* The files of a run. Whoever finds summary.json knows that the run has ended and that all of it
- * is there; that is why it is written last, and replaced (--overwrite) first. */
+/* The files of a run. If summary.json exists, the run has ended and all files are complete; that is
+ * why it is written last, and removed (--overwrite) first. */
 #include "engine/train/metrics/files.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define PATH_BYTES     (SYN_TEXT_BYTES + 32)
 #define MOST_RUNS      100000
-#define SETTINGS_BYTES 16384 /* of settings.json, but for the hosts */
+#define SETTINGS_BYTES 16384 /* of settings.json, without the hosts */
 
 static const char *const names[] = {"summary.json",       "metrics.jsonl", "settings.json",
                                     SYN_NAMES_FILE,       SYN_KEPT_FILE,   SYN_RUN_MODEL,
@@ -43,7 +43,7 @@ static bool is_directory(const char *path)
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-/* Make every directory above the last one of a path. */
+/* Create all parent directories of a path. */
 static bool make_parents(const char *path)
 {
     char part[SYN_TEXT_BYTES];
@@ -57,8 +57,8 @@ static bool make_parents(const char *path)
     return true;
 }
 
-/* The first of runs/MODEL-DATA-1, -2, ... that is not there yet: mkdir() lets only one process
- * have it. */
+/* The first of runs/MODEL-DATA-1, -2, ... that does not exist yet: mkdir() succeeds in only one
+ * process. */
 static enum syn_status make_numbered(const struct syn_train_options *options,
                                      struct syn_files *files)
 {
@@ -91,10 +91,11 @@ static enum syn_status make_named(const struct syn_train_options *options, struc
         if (access(path_of(files, names[i], "", path), F_OK) != 0)
             continue;
         if (!options->overwrite)
-            return syn_report(SYN_INVALID,
-                              "out: directory \"%s\" already holds a run (%s); choose another, or "
-                              "use --overwrite",
-                              files->out, names[i]);
+            return syn_report(
+                SYN_INVALID,
+                "out: directory \"%s\" already contains a run (%s); choose another, or "
+                "use --overwrite",
+                files->out, names[i]);
         SYN_TRY(syn_tree_remove(path));
     }
     return SYN_OK;
@@ -110,7 +111,7 @@ static bool write_through(const char *path, const char *text)
     return fclose(file) == 0 && good;
 }
 
-/* Make a file whole or not at all. */
+/* Write a file completely or not at all. */
 static enum syn_status write_whole(const struct syn_files *files, const char *name,
                                    const char *text)
 {
@@ -240,7 +241,7 @@ enum syn_status syn_files_open(const struct syn_train_options *options, struct s
     return syn_files_settings(options, files);
 }
 
-/* Copy the lines of steps up to this one; a last line that does not end is left out. */
+/* Copy the lines of steps up to this one; an incomplete last line is left out. */
 static bool copy_lines(FILE *from, uint64_t step, FILE *to)
 {
     char line[4096];
@@ -254,7 +255,7 @@ static bool copy_lines(FILE *from, uint64_t step, FILE *to)
     return fflush(to) == 0 && fsync(fileno(to)) == 0;
 }
 
-/* Make metrics.jsonl what it was at that step. */
+/* Restore metrics.jsonl to what it was at that step. */
 static enum syn_status cut_metrics(const struct syn_train_options *options, uint64_t step,
                                    const struct syn_files *files)
 {
@@ -264,7 +265,7 @@ static enum syn_status cut_metrics(const struct syn_train_options *options, uint
     snprintf(source.out, sizeof source.out, "%s", options->resume);
     FILE *from = fopen(path_of(&source, "metrics.jsonl", "", path), "r");
     if (!from)
-        return SYN_OK; /* a file of its own that nobody needs to go on */
+        return SYN_OK; /* it is not needed to resume */
     FILE *to = fopen(path_of(files, "metrics.jsonl", ".part", part), "w");
     bool good = to && copy_lines(from, step, to);
     good = to && fclose(to) == 0 && good;
@@ -294,7 +295,7 @@ enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_
     return SYN_OK;
 }
 
-/* What came of half a line is taken away again. */
+/* Remove a partly written line. */
 static void lose_line(struct syn_files *files)
 {
     int cause = errno;

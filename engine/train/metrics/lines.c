@@ -26,7 +26,7 @@ static void end_line(struct syn_metrics *metrics, struct syn_json *json)
         syn_files_line(&metrics->files, json->text);
 }
 
-/* What the exchange cost per step; only worth a field where there is an exchange. */
+/* What the exchange cost per step; only if there is an exchange. */
 static void put_cost(const struct syn_metrics *metrics, struct syn_json *json)
 {
     const struct syn_replica *replica = metrics->replica;

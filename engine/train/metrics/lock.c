@@ -1,8 +1,8 @@
-/* A lock on a file in the directory, which says who holds it. The lock is the system's, not the
- * file's being there: it vanishes with the process, however that ends, so that no lock is ever
- * stale. Locks of fcntl() also hold between the hosts of a network file system, which those of
- * flock() do not everywhere; they belong to the open file rather than to the process, so that two
- * runs of one process are kept apart as well. */
+/* A lock on a file in the directory, whose contents say who holds it. It is a system lock, not the
+ * existence of the file: it vanishes with the process, however that ends, so a lock is never stale.
+ * Locks of fcntl() also work between the hosts of a network file system, which those of flock() do
+ * not everywhere; they belong to the open file rather than to the process, so two runs of one
+ * process are kept apart as well. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier): F_OFD_SETLK */
 #include "engine/train/metrics/lock.h"
 
@@ -19,16 +19,16 @@
 
 #define TEXT_BYTES 256
 
-/* The whole file, for writing; false if somebody else has it, or with another errno if there are no
- * locks. */
+/* Lock the whole file for writing; false if it is held elsewhere, or with another errno if locks
+ * are not supported. */
 static bool lock_file(int file)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(file, F_OFD_SETLK, &whole) == 0;
 }
 
-/* Whoever held it before may have removed the file since it was opened: what is locked then is a
- * file that nobody else will find. */
+/* The previous holder may have removed the file after it was opened here: then the locked file is
+ * one that no other process will find. */
 static bool is_still_there(int file, const char *path)
 {
     struct stat mine;
@@ -62,10 +62,10 @@ static enum syn_status refuse(int file, const char *directory)
     text[length > 0 ? length : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     return syn_report(SYN_INVALID, "out: the run in \"%s\" is still running (%s)", directory,
-                      text[0] ? text : "unknown where");
+                      text[0] ? text : "host unknown");
 }
 
-/* Open the file and lock it. SYN_OK without lock->file: the file system has no locks.
+/* Open the file and lock it. SYN_OK without lock->file: the file system does not support locks.
  *   is_gone  set if the file was removed meanwhile: try again */
 static enum syn_status try_once(const char *directory, struct syn_lock *lock, bool *is_gone)
 {
@@ -86,8 +86,8 @@ static enum syn_status try_once(const char *directory, struct syn_lock *lock, bo
     close(file);
     if (!is_mine && !is_taken)
         syn_report_log(SYN_LOG_WARNING,
-                       "%s cannot be locked (%s): another run could write there too", lock->path,
-                       strerror(cause));
+                       "%s cannot be locked (%s): another run could write there at the same time",
+                       lock->path, strerror(cause));
     return status;
 }
 

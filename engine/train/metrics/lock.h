@@ -11,12 +11,12 @@ struct syn_lock {
     char path[512];
 };
 
-/* Lock a directory, which must be there. Held by somebody, this process included: SYN_INVALID with
+/* Lock a directory, which must exist. Already held, by this process or another: SYN_INVALID with
  * host, process and since when. A file system without locks: a warning, and SYN_OK.
  *   lock  zeroed; release it even after a failure */
 enum syn_status syn_lock_take(const char *directory, struct syn_lock *lock);
 
-/* Give it back. Harmless if nothing is locked. */
+/* Release it. Harmless if nothing is locked. */
 void syn_lock_release(struct syn_lock *lock);
 
 #endif

@@ -1,5 +1,5 @@
-/* Adding up what the workers measured. Sums travel rather than means, so that workers with shares
- * of different sizes count as they should. */
+/* Adding up what the workers measured. Sums are exchanged rather than means, so that workers with
+ * shares of different sizes are weighted correctly. */
 #include "engine/train/metrics/metrics.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ struct syn_cost syn_metrics_unreported(const struct syn_metrics *metrics)
     return unreported;
 }
 
-/* What the worker has spent since the last time. */
+/* The worker's cost since the last call. */
 static struct syn_cost spend(struct syn_metrics *metrics)
 {
     struct syn_cost spent = syn_metrics_unreported(metrics);
@@ -89,8 +89,8 @@ static struct syn_cost spend(struct syn_metrics *metrics)
     return spent;
 }
 
-/* Bytes and entries are the busiest worker's; times stay worker 0's, as the sums' are, so that they
- * add up. */
+/* Bytes and entries are the busiest worker's; times are worker 0's, like those of the sums, so that
+ * they add up. */
 static void keep_busiest(struct syn_cost *cost, const struct syn_cost *other)
 {
     if (other->bytes_out <= cost->bytes_out)

@@ -1,4 +1,4 @@
-/* How far a run is, and what came of it. */
+/* The progress of a run, and its results. */
 #include <math.h>
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ struct syn_train_progress syn_metrics_progress(const struct syn_metrics *metrics
 {
     const struct syn_replica *replica = metrics->replica;
     const struct syn_sums *sums = recent(metrics);
-    /* Until the workers have met again, this one speaks for the others. */
+    /* Until the workers meet again, this one is taken as representative of the others. */
     double share = sums == &metrics->now.sums ? (double)replica->options.workers : 1;
     return (struct syn_train_progress){
         .phase = evaluated < 0 ? SYN_TRAIN_LEARNING : SYN_TRAIN_EVALUATING,
@@ -89,7 +89,7 @@ struct syn_train_summary syn_metrics_summary(const struct syn_metrics *metrics)
     return summary;
 }
 
-/* Nothing for a data set without a validation part, whose last weights are the result. */
+/* Nothing for a data set without a validation part: there the last weights are the result. */
 static void put_validation(struct syn_json *json, const struct syn_train_summary *summary)
 {
     if (summary->best_step == 0)

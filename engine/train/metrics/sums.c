@@ -1,4 +1,4 @@
-/* Sums, from which means are taken when somebody asks. */
+/* Sums, from which means are computed on request. */
 #include "engine/train/metrics/sums.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Sums over steps: loss, labels, examples and times, from which means are taken. */
+/* Sums over steps: loss, labels, examples and times, from which means are computed. */
 #ifndef SYN_ENGINE_TRAIN_SUMS_H
 #define SYN_ENGINE_TRAIN_SUMS_H
 
@@ -6,7 +6,7 @@
 
 #include <syncopate/engine/model.h>
 
-/* Where the time of one step went, and what it found. */
+/* Where the time of one step went, and its results. */
 struct syn_step_record {
     struct syn_step_result result;
     size_t examples; /* images, or words of text */
@@ -17,7 +17,7 @@ struct syn_step_record {
     int64_t update_ns;
 };
 
-/* Sums over steps; plain data, zeroed to begin. */
+/* Sums over steps; plain data, initially zeroed. */
 struct syn_sums {
     uint64_t steps;
     uint64_t examples;
@@ -33,10 +33,10 @@ struct syn_sums {
 
 void syn_sums_add(struct syn_sums *sums, const struct syn_step_record *record);
 
-/* Take in the sums of another worker over the same steps: examples add up, times do not. */
+/* Add the sums of another worker over the same steps: examples add up, times do not. */
 void syn_sums_join(struct syn_sums *sums, const struct syn_sums *other);
 
-/* Go on from the sums of earlier steps. */
+/* Continue the sums of earlier steps with those of later ones. */
 void syn_sums_extend(struct syn_sums *sums, const struct syn_sums *later);
 
 /* Means over the steps added; NAN for none. */

@@ -1,8 +1,8 @@
-/* What is usual for a method or a model is usual for runs of a usual length. A run of fifty steps
- * with a warm-up of five hundred is another method than the one that was asked for; so what nobody
- * has set by hand gets a share of the run at most. The numbers that come out replace the settings:
- * settings.json and checkpoints have what was done, and a run that is resumed for longer keeps the
- * warm-ups and milestones that it had. */
+/* The defaults of a method or a model are meant for runs of usual length. A run of fifty steps with
+ * a warm-up of five hundred is not the method that was requested; so what the user has not set gets
+ * at most a share of the run. The resulting numbers replace the settings: settings.json and
+ * checkpoints have what was actually used, and a run that is resumed for longer keeps the warm-ups
+ * and milestones that it had. */
 #include "engine/train/options/options.h"
 
 #include <math.h>
@@ -12,16 +12,16 @@
 
 #include "engine/train/options/lr_schedule.h"
 
-/* The largest shares of a run. A run is called after its density, so four fifths of its steps have
- * it, although a short run would learn more with a longer warm-up: at a thousandth an entry is sent
- * once in a thousand steps, and a short run does not have many thousands (docs/results.md). Who
- * wants that sets it. */
+/* The largest shares of a run. A run is named by its density, so four fifths of its steps must have
+ * it, although a short run would learn more with a longer warm-up: at a density of 0.001 an entry
+ * is sent once in a thousand steps, and a short run does not have many thousands (docs/results.md).
+ * Users who want that set it. */
 #define DELAY_WARMUP_SHARE   0.1
 #define LR_WARMUP_SHARE      0.1
 #define DENSITY_WARMUP_SHARE 0.2
 
-/* A learning rate that rises by more than this, because the run was made longer, begins a cycle of
- * its own instead; one that changes by less than the other is not worth a word. */
+/* If the learning rate would rise by more than this factor, because the run was made longer, its
+ * schedule begins again instead; a change smaller than the other share is not logged. */
 #define MOST_RISE    1.5
 #define WORTH_SAYING 0.05
 
@@ -30,7 +30,7 @@ static double epochs_of(struct syn_length length)
     return (double)length.steps / (double)length.steps_per_epoch;
 }
 
-/* In epochs, of whole steps. */
+/* In epochs, rounded to whole steps. */
 static double density_share(struct syn_length length)
 {
     return floor(DENSITY_WARMUP_SHARE * (double)length.steps) / (double)length.steps_per_epoch;
@@ -74,13 +74,13 @@ void syn_length_find_idle(struct syn_length length, const struct syn_train_optio
     else if (density_steps > 0 && density_steps >= (double)steps)
         syn_text_print(
             text, capacity,
-            "%s never comes to its density of %g: the warm-up is %.0f steps, the run %llu "
+            "%s never reaches its density of %g: the warm-up is %.0f steps, the run %llu "
             "(--density-warmup)",
             options->algo, worker->reducer.density, density_steps, steps);
     else if (lr_steps > 0 && lr_steps >= (double)steps)
         syn_text_print(
             text, capacity,
-            "the learning rate never comes to %g: its warm-up is %.0f steps, the run %llu "
+            "the learning rate never reaches %g: its warm-up is %.0f steps, the run %llu "
             "(--warmup-steps, --warmup-epochs)",
             options->lr, lr_steps, steps);
 }
@@ -108,13 +108,13 @@ void syn_length_change(struct syn_length_place before, struct syn_length_place n
         options->lr_from = (double)now.step / (double)now.length.steps_per_epoch;
         syn_text_print(
             text, capacity,
-            "the learning rate had come to %.3g: for the %llu steps that are left its schedule "
-            "(%s) begins again with %.3g, up to %.3g",
+            "the learning rate had reached %.3g: for the %llu remaining steps its schedule "
+            "(%s) restarts at %.3g, up to %.3g",
             was, left, options->lr_schedule, lr_at(options, now), options->lr);
     } else if (fabs(is - was) > WORTH_SAYING * was) {
         syn_text_print(
             text, capacity,
-            "the run is %.4g epochs long instead of %.4g: its learning rate goes on with %.3g "
+            "the run is %.4g epochs long instead of %.4g: its learning rate continues at %.3g "
             "instead of %.3g",
             epochs_of(now.length), epochs_of(before.length), is, was);
     }

@@ -1,4 +1,4 @@
-/* The same learning rate all the time. */
+/* A constant learning rate. */
 #include "engine/train/options/lr_schedule.h"
 
 static double share(const struct syn_train_options *options, struct syn_lr_place place)
@@ -10,6 +10,6 @@ static double share(const struct syn_train_options *options, struct syn_lr_place
 
 const struct syn_lr_schedule syn_lr_constant = {
     .name = "constant",
-    .help = "the same all the time",
+    .help = "constant over the run",
     .share = share,
 };

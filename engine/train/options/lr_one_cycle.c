@@ -1,7 +1,6 @@
-/* One cycle: up along a cosine from lr_first to the full rate in the first lr_peak of the run,
- * then down to lr_final at the last step (Smith's super-convergence, in the two-phase form that
- * PyTorch has). Short runs learn most this way, which is why the presets of the small models use
- * it. */
+/* One cycle: up along a cosine from lr_first to the full rate in the first lr_peak of the run, then
+ * down to lr_final at the last step (Smith's super-convergence, in PyTorch's two-phase form). Short
+ * runs learn most this way, which is why the presets of the small models use it. */
 #include "engine/train/options/lr_schedule.h"
 
 static double share(const struct syn_train_options *options, struct syn_lr_place place)
@@ -19,7 +18,7 @@ static double share(const struct syn_train_options *options, struct syn_lr_place
 
 const struct syn_lr_schedule syn_lr_one_cycle = {
     .name = "one-cycle",
-    .help = "rises to its highest, then falls, both along a cosine",
+    .help = "rises to its maximum, then falls, both along a cosine",
     .spans_run = true,
     .share = share,
 };

@@ -1,6 +1,6 @@
-/* The table of learning-rate schedules, and the warm-up that any of them can have: a straight
- * line from a share of what the schedule says up to all of it. Warm-up multiplies rather than
- * delays, so that milestones stay where they were put. */
+/* The table of learning-rate schedules, and the warm-up that any of them can have: linear from a
+ * share of the schedule's rate up to all of it. Warm-up multiplies rather than delays, so that
+ * milestones stay where they were put. */
 #include "engine/train/options/lr_schedule.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ const char *syn_lr_schedule_help(size_t i)
     return i < SCHEDULES ? schedules[i]->help : NULL;
 }
 
-/* The name has been checked already: it is the last if it is none of the others. */
+/* The name has already been checked: it is the last one if it is none of the others. */
 static const struct syn_lr_schedule *find(const char *name)
 {
     size_t i = 0;

@@ -1,6 +1,6 @@
-/* Learning-rate schedules: what share of the highest rate a step has. A row of lr_schedules.def
- * each. A schedule is a pure function of where the step stands, so that a run can be resumed
- * anywhere without state. */
+/* Learning-rate schedules: what share of the highest rate a step has. Each is a row of
+ * lr_schedules.def. A schedule is a pure function of the step's position in the run, so that a run
+ * can be resumed anywhere without state. */
 #ifndef SYN_ENGINE_TRAIN_LR_SCHEDULE_H
 #define SYN_ENGINE_TRAIN_LR_SCHEDULE_H
 
@@ -8,7 +8,7 @@
 
 #include <syncopate/engine/train.h>
 
-/* Where in a run a step stands. */
+/* The position of a step in a run. */
 struct syn_lr_place {
     uint64_t step; /* from 0 to steps - 1 */
     uint64_t steps;
@@ -18,12 +18,12 @@ struct syn_lr_place {
 struct syn_lr_schedule {
     const char *name;
     const char *help;
-    bool spans_run; /* its shape is stretched over the run, or over what is left of it (lr_from) */
+    bool spans_run; /* its shape is stretched over the run, or over the rest of it (lr_from) */
 
-    /* (optional) Find parameters that it cannot use. */
+    /* (optional) Check its parameters. */
     enum syn_status (*check)(const struct syn_train_options *options);
 
-    /* (optional) Replace what follows the length of the run by numbers.
+    /* (optional) Replace parameters that depend on the length of the run by numbers.
      *   epochs  of the run */
     void (*resolve)(struct syn_train_options *options, double epochs);
 
@@ -34,7 +34,7 @@ struct syn_lr_schedule {
 /* Check the parameters of the schedule that the options name. */
 enum syn_status syn_lr_check(const struct syn_train_options *options);
 
-/* Replace what follows the length of the run, which has so many epochs, by numbers. */
+/* Replace parameters that depend on the length of the run, in epochs, by numbers. */
 void syn_lr_resolve(struct syn_train_options *options, double epochs);
 
 /* Half a cosine wave from one value to another, at x in 0 .. 1 of the way. */

@@ -1,7 +1,7 @@
-/* The learning rate falls by a factor after certain epochs, or shares of the run: the usual way for
- * residual networks. The milestones stay the text that was typed and are read at each step: that
- * costs nothing beside a step, and there is one truth. When the length of the run is known, shares
- * become epochs. */
+/* The learning rate falls by a factor after certain epochs, or shares of the run: usual for
+ * residual networks. The milestones are kept as the text that was typed and parsed at each step:
+ * the cost is negligible compared with a step, and there is a single source of truth. When the
+ * length of the run is known, shares become epochs. */
 #include <math.h>
 #include <stdio.h>
 
@@ -75,7 +75,7 @@ static void resolve(struct syn_train_options *options, double epochs)
         snprintf(options->lr_milestones, sizeof options->lr_milestones, "%s", made);
 }
 
-/* Milestones that were shares may lie a rounding error beside their step. */
+/* Milestones that were shares may be off their step by a rounding error. */
 static double share(const struct syn_train_options *options, struct syn_lr_place place)
 {
     const char *text = options->lr_milestones[0] ? options->lr_milestones : USUAL_MILESTONES;

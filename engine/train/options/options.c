@@ -1,6 +1,6 @@
-/* The options of a run: three tables of settings, and what each model is usually trained with. A
- * preset is kept as the settings that one would type, so that its row in presets.def can be
- * read, copied and overridden. */
+/* The options of a run: three tables of settings, and the presets of the models. A preset is kept
+ * as the settings that a user would type, so that its row in presets.def can be read, copied and
+ * overridden. */
 #include "engine/train/options/options.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ const struct syn_settings_table syn_train_settings = {"Training", rows,
 
 static const struct {
     const char *model;
-    const char *settings; /* name=value, with a space between */
+    const char *settings; /* name=value, separated by spaces */
 } presets[] = {
 #define SYN_PRESET(model, settings) {model, settings},
 #include "engine/train/options/presets.def"
@@ -69,7 +69,7 @@ static enum syn_status apply_preset(struct syn_train_options *options, const cha
     return SYN_OK;
 }
 
-/* Synthetic images of the form that the model was published with. */
+/* Synthetic images of the shape that the model was published with. */
 static enum syn_status fit_synthetic(struct syn_train_options *options)
 {
     struct syn_input input;
@@ -133,9 +133,9 @@ bool syn_train_is_async(const struct syn_train_options *options)
     return syn_worker_traits(&options->worker).is_async;
 }
 
-/* In epochs; 0 where nothing is to be warmed up. Four epochs are gTop-k's own choice. A threshold
- * is not warmed up: ResNet-20 fell apart with it (docs/results.md). Nor is what local steps send,
- * which is the sum of many steps already. */
+/* In epochs; 0 where there is no warm-up. Four epochs are from the gTop-k paper. A threshold has no
+ * warm-up: ResNet-20 diverged with it (docs/results.md). Nor does what local steps send, which is
+ * already the sum of many steps. */
 double syn_train_density_warmup(const struct syn_train_options *options)
 {
     const struct syn_reducer_options *reducer = &options->worker.reducer;
@@ -161,7 +161,7 @@ static enum syn_status check_model(const struct syn_train_options *options)
     bool is_own = strcmp(options->model, SYN_MODEL_OWN) == 0;
     bool is_there = options->model_file[0] || options->graph;
     if (is_own && !is_there)
-        return syn_report(SYN_INVALID, "model own is the one of a model file; there is none");
+        return syn_report(SYN_INVALID, "model own requires a model file, but none is given");
     if (!is_own && is_there)
         return syn_report(SYN_INVALID,
                           "model: \"%s\" contradicts model-file \"%.256s\"; expected own",
@@ -180,7 +180,7 @@ enum syn_status syn_train_check(struct syn_train_options *options)
         options->worker.reducer.density_max = SYN_FIRST_DENSITY;
     if (syn_train_is_auto(options) && options->servers > 0)
         return syn_report(SYN_INVALID,
-                          "algo auto chooses among methods without servers; servers is %llu, "
+                          "algo auto only chooses among methods without servers; servers is %llu, "
                           "expected 0",
                           (unsigned long long)options->servers);
     SYN_TRY(syn_worker_check_servers(&options->worker, (size_t)options->servers));

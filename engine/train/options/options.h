@@ -1,5 +1,5 @@
-/* What a run is asked to do: checking its options, and what follows from the length of the run
- * where nobody has set it. Pure functions of the options. */
+/* Checking the options of a run, and resolving those that depend on its length where the user has
+ * not set them. Pure functions of the options. */
 #ifndef SYN_ENGINE_TRAIN_OPTIONS_H
 #define SYN_ENGINE_TRAIN_OPTIONS_H
 
@@ -8,16 +8,16 @@
 
 #include <syncopate/engine/train.h>
 
-/* Check every field by its row and what the rows cannot know. CHOICE fields are replaced by copies
- * that outlive the caller's. */
+/* Check every field against its row, and what the rows cannot express. CHOICE fields are replaced
+ * by copies that outlive the caller's. */
 enum syn_status syn_train_check(struct syn_train_options *options);
 
 #define SYN_MODEL_OWN "own" /* the model of a file, or the caller's graph */
 
-/* Whether servers apply each gradient by itself. */
+/* Whether servers apply each gradient separately. */
 bool syn_train_is_async(const struct syn_train_options *options);
 
-/* Whether the method is to be chosen when the workers have met. */
+/* Whether the method is chosen after the workers have met. */
 bool syn_train_is_auto(const struct syn_train_options *options);
 
 /* The density that a warm-up begins with. */
@@ -27,30 +27,30 @@ bool syn_train_is_auto(const struct syn_train_options *options);
 double syn_train_density_warmup(const struct syn_train_options *options);
 double syn_train_density(const struct syn_train_options *options, double epoch);
 
-/* How long a run is, in steps of all its epochs. */
+/* The length of a run, in steps over all epochs. */
 struct syn_length {
     uint64_t steps;
     uint64_t steps_per_epoch;
 };
 
-/* Put numbers in place of all that follows the length of the run: milestones become epochs, usual
- * warm-ups are shortened to their share of the run. What was set stays. Again: nothing changes. */
+/* Replace everything that depends on the length of the run by numbers: milestones become epochs,
+ * default warm-ups are shortened to their share of the run. What the user set stays. Idempotent. */
 void syn_length_resolve(struct syn_length length, struct syn_train_options *options);
 
-/* What of the options will never begin, because it is to begin after the last step: one line, empty
- * if all of it does. */
+/* Which option never takes effect, because it would begin after the last step: one line, empty if
+ * there is none. */
 void syn_length_find_idle(struct syn_length length, const struct syn_train_options *options,
                           char *text, size_t capacity);
 
-/* Where a run stands that is resumed: after so many of its steps. */
+/* The position of a resumed run: after that many of its steps. */
 struct syn_length_place {
     uint64_t step;
     struct syn_length length;
 };
 
-/* A run that goes on with another length than it was begun with: let its learning rate go on from
- * where it was. A schedule that would jump up begins again for the steps that are left.
- *   text  one line about what changes, empty if nothing does */
+/* For a run that is resumed with another length: let its learning rate continue from where it was.
+ * A schedule that would jump up restarts for the remaining steps.
+ *   text  one line about the change, empty if there is none */
 void syn_length_change(struct syn_length_place before, struct syn_length_place now,
                        struct syn_train_options *options, char *text, size_t capacity);
 

@@ -1,4 +1,4 @@
-/* Loaders and models know nothing of each other; what they must agree on is settled here. */
+/* Loaders and models are independent; what they must agree on is determined here. */
 #include "engine/train/replica/batches.h"
 
 #include "engine/base/fail.h"
@@ -7,7 +7,7 @@
 enum syn_status syn_batches_input(const struct syn_data_info *info, struct syn_input *input)
 {
     if (info->kind == SYN_DATA_REGRESSION)
-        return syn_report(SYN_INVALID, "data: %s has numbers to predict; the models only classify",
+        return syn_report(SYN_INVALID, "data: %s is a regression; the models only classify",
                           info->name);
     *input = (struct syn_input){
         .kind = info->kind == SYN_DATA_TOKENS ? SYN_INPUT_TOKENS : SYN_INPUT_IMAGES,
@@ -39,7 +39,7 @@ struct syn_streams syn_streams(size_t words, size_t worker, size_t workers)
                                 (all + workers - 1) / workers};
 }
 
-/* A worker without a column of its own has the first one, and does not look at it. */
+/* A worker without a column of its own gets the first one, and ignores it. */
 static enum syn_status open_streams(const struct syn_data *data,
                                     const struct syn_train_options *options,
                                     enum syn_data_part part, size_t worker,

@@ -1,4 +1,4 @@
-/* A worker of one weight is enough to gather with. */
+/* A worker with one weight is enough for gathering. */
 #include "engine/train/replica/gather.h"
 
 #include <syncopate/worker.h>

@@ -1,4 +1,4 @@
-/* One pass over the gradient gives its norm and tells whether all of it is finite. */
+/* One pass over the gradient gives its norm, and shows whether all of it is finite. */
 #include "engine/train/replica/gradient.h"
 
 #include <math.h>

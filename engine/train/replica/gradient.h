@@ -1,4 +1,4 @@
-/* Looking at a gradient before it is used. */
+/* Checking a gradient before it is used. */
 #ifndef SYN_ENGINE_TRAIN_GRADIENT_H
 #define SYN_ENGINE_TRAIN_GRADIENT_H
 

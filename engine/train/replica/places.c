@@ -1,5 +1,5 @@
-/* Who shares a core is found by the masks themselves rather than by counting ranks of a host: a
- * launcher may have bound each to cores of its own, to the same ones, or not at all. */
+/* Which workers share a core is found from the masks rather than by counting the ranks of a host: a
+ * launcher may have bound each rank to its own cores, to the same ones, or not at all. */
 #include "engine/train/replica/places.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ struct syn_place syn_place_here(uint64_t asked)
     return place;
 }
 
-/* A part of a core's time is worth a thread of its own only if there is nothing else. */
+/* A fraction of a core justifies a thread only if there is nothing else. */
 static uint64_t whole(double cores)
 {
     return cores < 1 ? 1 : (uint64_t)(cores + 1e-6);
@@ -86,7 +86,7 @@ uint64_t syn_places_threads(const struct syn_place *all, size_t count, size_t ow
     return whole(all[own].quota > 0 && time < cores ? time : cores);
 }
 
-/* Whether two workers would be described in the same words. */
+/* Whether two workers have the same description. */
 static bool looks_like(const struct syn_place *all, size_t count, size_t a, size_t b)
 {
     return is_same_container(&all[a], &all[b]) &&

@@ -1,5 +1,5 @@
-/* Opening a replica comes in two halves, because the model's batch depends on what will be
- * evaluated, and that on the data. Bad input is found before anything is written. */
+/* A replica is opened in two steps, because the model's batch depends on what will be evaluated,
+ * which depends on the data. Bad input is found before anything is written. */
 #include "engine/train/replica/replica.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static enum syn_status open_data(struct syn_replica *replica)
     if (!replica->data)
         SYN_TRY(syn_data_open(&options->data, &replica->data));
     replica->on_text = syn_data_info(replica->data)->kind == SYN_DATA_TOKENS;
-    size_t share = syn_replica_serves(replica) ? 0 : replica->rank; /* a server counts the steps */
+    size_t share = syn_replica_serves(replica) ? 0 : replica->rank; /* a server only counts steps */
     SYN_TRY(syn_batches_open(replica->data, options, SYN_DATA_TRAIN, share, &replica->batches));
     uint64_t batches = syn_loader_batches(replica->batches);
     at->steps_per_epoch = batches / options->accumulate;
@@ -87,7 +87,7 @@ enum syn_status syn_replica_open(const struct syn_train_options *options, struct
     return open_data(replica);
 }
 
-/* Workers draw dropout masks of their own. */
+/* Each worker has its own dropout masks. */
 static uint64_t dropout_seed(const struct syn_replica *replica)
 {
     return replica->options.seed + 1000003 * replica->rank;
@@ -122,7 +122,7 @@ enum syn_status syn_replica_build(struct syn_replica *replica, uint64_t batch)
     return syn_replica_initialise(replica);
 }
 
-/* A run that is resumed gets its weights from there. */
+/* A resumed run gets its weights from the checkpoint. */
 enum syn_status syn_replica_initialise(struct syn_replica *replica)
 {
     const struct syn_train_options *options = &replica->options;
@@ -142,7 +142,7 @@ enum syn_status syn_replica_initialise(struct syn_replica *replica)
     return status;
 }
 
-/* FNV-1a over the weights as 32-bit words: plenty to tell two runs apart. */
+/* FNV-1a over the weights as 32-bit words: enough to tell two runs apart. */
 uint64_t syn_weights_hash(const float *weights, size_t count)
 {
     uint64_t result = 0xcbf29ce484222325U;

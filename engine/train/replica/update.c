@@ -1,9 +1,9 @@
-/* A worker of the core, whatever its method; also if it is the only one. */
+/* A worker of the core, whatever its method, even if it is the only one. */
 #include "engine/train/replica/update.h"
 
 #include "engine/base/fail.h"
 
-/* A worker that is alone in a group of its own. */
+/* A worker that is alone in its own group. */
 static enum syn_status open_alone(const struct syn_train_options *options,
                                   const struct syn_layout *layout, const float *weights,
                                   struct syn_update *update)

@@ -1,4 +1,4 @@
-/* Where weights change: a gradient goes in, the weights to compute the next one at come out. */
+/* Updating the weights: takes a gradient, returns the weights at which the next one is computed. */
 #ifndef SYN_ENGINE_TRAIN_UPDATE_H
 #define SYN_ENGINE_TRAIN_UPDATE_H
 
@@ -8,20 +8,20 @@
 
 struct syn_update {
     struct syn_worker *worker;
-    struct syn_worker *alone; /* if nothing is to be exchanged, it makes the steps; else NULL */
+    struct syn_worker *alone; /* makes the steps if nothing is exchanged; else NULL */
     struct syn_group *alone_group;
     bool starts_early; /* exchange of complete buckets begins during the backward pass */
 };
 
-/* Make ready.
- *   weights  the first ones, the same on all workers */
+/* Prepare.
+ *   weights  the initial ones, the same on all workers */
 enum syn_status syn_update_open(const struct syn_train_options *options, struct syn_group *group,
                                 const struct syn_layout *layout, const float *weights,
                                 struct syn_update *update);
 
-/* Use up one gradient.
+/* Apply one gradient.
  *   gradient  of the mean loss at weights
- *   weights   overwritten by those to go on with */
+ *   weights   overwritten by the next ones */
 enum syn_status syn_update_step(struct syn_update *update, const struct syn_rates *rates,
                                 const float *gradient, float *weights);
 

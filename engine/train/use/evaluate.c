@@ -1,6 +1,6 @@
-/* Evaluating weights that are there already. The part is gone through as the workers of a run do,
- * one share after the other, and summed up in the same order: single precision and rounding come
- * out the same, and with them the digits. */
+/* Evaluating existing weights. The part is processed like in a run, one worker's share after
+ * another, and summed in the same order: rounding in single precision is the same, and so are all
+ * digits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static enum syn_status copy_names(const struct syn_data_info *info, struct syn_q
     return SYN_OK;
 }
 
-/* Training and evaluation use one model there, whose batch is the larger of the two. */
+/* In a run, training and evaluation use one model, whose batch is the larger of the two. */
 static size_t batch_of(const struct evaluating *evaluating)
 {
     const struct syn_train_options *options = &evaluating->use.options;

@@ -1,5 +1,6 @@
-/* What trained weights say of single examples: the likeliest classes of an image, or the words that
- * may follow a text. Words are read one at a time, the LSTMs carrying on, as in an evaluation. */
+/* Predictions of trained weights for single examples: the likeliest classes of an image, or words
+ * that continue a text. Words are read one at a time, with the LSTMs carrying their state, as in an
+ * evaluation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "engine/train/use/use.h"
 
 #define END_NAME   "<eos>"
-#define WORD_BYTES 64 /* of a word that is drawn, at most */
+#define WORD_BYTES 64 /* of a generated word, at most */
 
 struct syn_predictor {
     struct syn_use use;
@@ -59,7 +60,7 @@ bool syn_predictor_on_text(const struct syn_predictor *predictor)
     return predictor->on_text;
 }
 
-/* Shares of 1 from scores; returns their sum before dividing. */
+/* Turn scores into probabilities. */
 static void to_shares(float *scores, size_t count, double temperature)
 {
     double largest = -INFINITY;
@@ -122,7 +123,7 @@ enum syn_status syn_predict_image(struct syn_predictor *predictor, const char *p
             best = scores[c] > scores[best] ? c : best;
         guesses[g] = (struct syn_guess){.label = best, .share = (double)scores[best]};
         put_name(info, best, guesses[g].name, sizeof guesses[g].name);
-        scores[best] = -1; /* told */
+        scores[best] = -1; /* already listed */
     }
     *count = most;
     return SYN_OK;
@@ -135,7 +136,7 @@ static enum syn_status feed(struct syn_predictor *predictor, int32_t word)
                              predictor->scores);
 }
 
-/* The number of a word; looked for one by one, as a prompt has few. */
+/* The number of a word; linear search, because a prompt has few words. */
 static int32_t find_word(const struct syn_data_info *info, struct syn_word word)
 {
     for (size_t i = 0; i < info->outputs; i++)
@@ -163,7 +164,7 @@ static enum syn_status feed_text(struct syn_predictor *predictor, const char *pa
     return status;
 }
 
-/* Draw a word; one that is not known is drawn again as the next likelier would be: never. */
+/* Sample a word; the unknown word is never sampled. */
 static int32_t draw(struct syn_predictor *predictor, double temperature, struct syn_random *random)
 {
     predictor->scores[SYN_WORD_UNKNOWN] = -INFINITY;
@@ -190,7 +191,7 @@ enum syn_status syn_predict_words(struct syn_predictor *predictor, const char *p
     if (!predictor->on_text || !info->names)
         return syn_report(SYN_INVALID, "the model reads images, not words");
     if (!(temperature > 0))
-        return syn_report(SYN_INVALID, "temperature %g; expected one above 0", temperature);
+        return syn_report(SYN_INVALID, "temperature %g; expected a value above 0", temperature);
     free(predictor->text);
     predictor->text = NULL;
     SYN_TRY(syn_engine_allocate(capacity, 1, &predictor->text));

@@ -1,4 +1,4 @@
-/* Opening what an evaluation or a prediction works with. */
+/* Opening the model and data for an evaluation or a prediction. */
 #include "engine/train/use/use.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ enum syn_status syn_use_build(struct syn_use *use, const struct syn_weights *wei
     SYN_TRY(status);
     size_t params = syn_layout_size(syn_model_layout(use->model));
     SYN_TRY(syn_engine_allocate(params, sizeof(float), &use->values));
-    syn_model_initialise(use->model, 1, use->values); /* what LSTMs carry, too */
+    syn_model_initialise(use->model, 1, use->values); /* also the state of LSTMs */
     return syn_weights_give(weights, options->model, SYN_FIT_WHOLE, use->model, use->values);
 }
 

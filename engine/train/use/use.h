@@ -1,4 +1,4 @@
-/* A model with weights that are there already, and the data that it was made for. */
+/* A model with existing weights, and the data that it was made for. */
 #ifndef SYN_ENGINE_TRAIN_USE_H
 #define SYN_ENGINE_TRAIN_USE_H
 
@@ -17,7 +17,8 @@ struct syn_use {
  *   use  zeroed; close it even after a failure */
 enum syn_status syn_use_open(const struct syn_train_options *options, struct syn_use *use);
 
-/* The same, where examples come from elsewhere: what a run has kept of its data is enough. */
+/* The same if examples come from elsewhere: the description of the data that a run has kept is
+ * enough. */
 enum syn_status syn_use_open_input(const struct syn_train_options *options, struct syn_use *use);
 
 /* Build the model for these data and put the weights into it.

@@ -94,7 +94,7 @@ static void what_contradicts_the_run_is_refused(void **state)
     expect_refused(&again, "momentum");
     again = runs_resumed(options.out);
     again.steps = done.steps - 1;
-    expect_refused(&again, "5 steps are done already");
+    expect_refused(&again, "5 steps are already done");
     assert_status(SYN_INVALID, syn_train_recall(runs_path("nowhere"), &again));
     again = runs_resumed(options.out);
     again.log_every = 1;

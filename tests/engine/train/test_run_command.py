@@ -178,7 +178,7 @@ class Run(unittest.TestCase):
         self.train(*flags, "--epochs", "1")
         done = call("train", "--resume", self.out, "--epochs", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr.count("syncopate: warning: the learning rate had come to 0:"), 1, done.stderr)
+        self.assertEqual(done.stderr.count("syncopate: warning: the learning rate had reached 0:"), 1, done.stderr)
         with open(os.path.join(self.out, "metrics.jsonl"), encoding="utf-8") as file:
             rates = [json.loads(line)["lr"] for line in file]
         self.assertLess(rates[60], 0.05 * max(rates))

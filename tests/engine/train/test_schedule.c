@@ -300,11 +300,11 @@ static void what_never_begins_is_told(void **state)
                "ssd-sgd never begins to delay: its warm-up is 500 steps, the run 500");
     options = fitted("resnet20", "gtopk", 10000);
     check_idle(&options, 41, NULL);
-    check_idle(&options, 40, "gtopk never comes to its density of");
+    check_idle(&options, 40, "gtopk never reaches its density of");
     options = fitted("mlp", "ssgd", 10000);
     options.warmup_steps = 100;
     check_idle(&options, 101, NULL);
-    check_idle(&options, 100, "the learning rate never comes to 0.1");
+    check_idle(&options, 100, "the learning rate never reaches 0.1");
 }
 
 /* From a run of 100 steps that was left at a step, to one of another length. */
@@ -323,7 +323,7 @@ static void a_finished_one_cycle_that_is_made_longer_begins_a_new_one(void **sta
     (void)state;
     char text[SYN_TEXT_BYTES];
     struct syn_train_options options = changed("one-cycle", 100, 200, text);
-    assert_non_null(strstr(text, "begins again"));
+    assert_non_null(strstr(text, "restarts at"));
     check_lr(&options, 100, 200, 0.016); /* rises from its first share, as any cycle does */
     check_lr(&options, 129, 200, 0.4);
     check_lr(&options, 199, 200, 0);
@@ -336,9 +336,9 @@ static void a_schedule_that_would_rise_by_more_than_half_begins_again(void **sta
     (void)state;
     char text[SYN_TEXT_BYTES];
     changed("cosine", 80, 200, text);
-    assert_non_null(strstr(text, "begins again"));
+    assert_non_null(strstr(text, "restarts at"));
     changed("cosine", 20, 200, text);
-    assert_non_null(strstr(text, "goes on with"));
+    assert_non_null(strstr(text, "continues at"));
 }
 
 static void a_run_that_is_made_longer_never_jumps_up_without_a_word(void **state)

@@ -37,7 +37,7 @@ static enum syn_status read_row(const struct syn_annotations *annotations, const
         return syn_report(SYN_FORMAT, "%s:%zu: expected the name of a picture and its class",
                           annotations->name, annotations->line);
     if (row->file[0] == '.' || strchr(row->file, '/'))
-        return syn_report(SYN_FORMAT, "%s:%zu: \"%s\"; expected the name of a picture, no path",
+        return syn_report(SYN_FORMAT, "%s:%zu: \"%s\"; expected the name of a picture, not a path",
                           annotations->name, annotations->line, row->file);
     return SYN_OK;
 }

@@ -121,8 +121,7 @@ static enum syn_status read_names(const char *path, struct syn_word names, struc
     if (found == count)
         status = syn_data_keep_names(data, words);
     else
-        status =
-            syn_report(SYN_FORMAT, "%s: %zu outputs, but names of %zu of them", path, count, found);
+        status = syn_report(SYN_FORMAT, "%s: %zu outputs, but %zu names", path, count, found);
     free(words);
     return status;
 }

@@ -155,8 +155,8 @@ static enum syn_status open_labels(struct syn_data *data, const struct source *s
     if (array.kind == 'f' || array.dimensions != 1 || array.shape[0] != data->info.count[part])
         return syn_report(
             SYN_FORMAT,
-            "%s: %zu items of type %c%zu in %zu dimensions; expected %zu whole numbers "
-            "in one, a class for each example",
+            "%s: %zu items of type %c%zu in %zu dimensions; expected %zu integers in one, "
+            "a class for each example",
             path, array.items, array.kind, array.width, array.dimensions, data->info.count[part]);
     int32_t **labels = &data->parts[part].labels;
     int64_t most = part == SYN_DATA_TRAIN ? MOST_CLASSES : (int64_t)data->info.outputs;

@@ -1,5 +1,5 @@
-/* The .npy format: \x93NUMPY, a version, the length of the header, the header, a Python dictionary
- * such as
+/* The .npy format: \x93NUMPY, a version, the length of the header, then the header, which is a
+ * Python dictionary such as
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), }
  *

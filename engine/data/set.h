@@ -107,7 +107,7 @@ struct syn_data_set {
 
     bool is_own; /* the user's own: files are in the data directory, not in its subfolder NAME */
 
-    /* Fill data (zeroed but for its name) from files in directory. What was filled in before a
+    /* Fill data (zeroed except for its name) from files in directory. What was filled in before a
      * failure is released by the caller. */
     enum syn_status (*open)(const struct syn_data_options *options, const char *directory,
                             struct syn_data *data);

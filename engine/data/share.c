@@ -28,9 +28,9 @@ uint64_t syn_share_batches(struct syn_share share)
     return divide_up(divide_up(share.count, share.workers), share.batch);
 }
 
-/* Where batch number index begins: batches are full as long as every one to come has at least
- * one entry. Only with batches of one can there be fewer entries than batches; the last is empty
- * then. */
+/* Where batch number index begins: batches are full as long as each later one has at least one
+ * entry. Only with batches of one can there be fewer entries than batches; then the last is
+ * empty. */
 static size_t begin(struct syn_share share, size_t index)
 {
     const size_t batches = (size_t)syn_share_batches(share);

@@ -305,7 +305,7 @@ static void a_table_that_cannot_be_is_refused_with_its_line(void **state)
         {"val_0.JPEG cat\nval_0.JPEG\n", "val_annotations.txt:2: expected the name of a picture"},
         {"val_0.JPEG zebra\n", "val_annotations.txt:1: zebra: not a class of the training part"},
         {"../../secret.jpg cat\n", ":1: \"../../secret.jpg\"; expected the name of a picture"},
-        {"\nsub/one.jpg cat\n", ":2: \"sub/one.jpg\"; expected the name of a picture, no path"},
+        {"\nsub/one.jpg cat\n", ":2: \"sub/one.jpg\"; expected the name of a picture, not a path"},
         {"gone.jpg cat\n", "none of its 1 lines names an existing picture"},
         {"", "none of its 0 lines"},
     };

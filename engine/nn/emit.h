@@ -17,7 +17,7 @@ size_t plan_size(const struct plan *plan, const struct node *node);
 /* A new buffer of the arena. */
 struct place plan_buffer(struct plan *plan, size_t floats);
 
-/* Array number i of a node (as its kind lists them), and the gradient by a weight. */
+/* Array number i of a node (as its kind lists them), and the gradient w.r.t. a weight. */
 struct place plan_tensor(const struct plan *plan, const struct node *node, size_t i);
 struct place plan_tensor_gradient(const struct plan *plan, const struct node *node, size_t i);
 
@@ -42,7 +42,7 @@ struct place plan_output(const struct plan *plan, const struct node *node);
  * kernel. */
 bool plan_take_relu(struct plan *plan, const struct node *node);
 
-/* The gradient by a node's output. */
+/* The gradient w.r.t. a node's output. */
 struct place plan_gradient(const struct plan *plan, const struct node *node);
 
 /* Whether no other node will read that gradient. */
@@ -51,13 +51,14 @@ bool plan_owns_gradient(const struct plan *plan, const struct node *node);
 /* Set the place where that gradient is from now on. */
 void plan_move_gradient(struct plan *plan, const struct node *node, struct place place);
 
-/* Whether the gradient by input number k is wanted. */
+/* Whether the gradient w.r.t. input number k is wanted. */
 bool plan_wants_gradient(const struct plan *plan, const struct node *node, size_t k);
 
-/* Delivering the gradient by input number k: begin, add the kernel that writes it to `to`, end. */
+/* Delivering the gradient w.r.t. input number k: begin, add the kernel that writes it to `to`,
+ * end. */
 enum delivery_flags {
     DELIVER_ACCUMULATES = 1, /* the kernel can add to existing values: see accumulate */
-    DELIVER_IN_PLACE = 2     /* the kernel can write over the gradient by the node's own output */
+    DELIVER_IN_PLACE = 2     /* the kernel can overwrite the gradient w.r.t. the node's output */
 };
 
 struct delivery {
@@ -70,11 +71,11 @@ struct delivery {
 struct delivery plan_deliver_begin(struct plan *plan, const struct node *node, size_t k, int flags);
 void plan_deliver_end(struct plan *plan, const struct node *node, const struct delivery *delivery);
 
-/* Set where the gradient by input number k is. Its only user, a loss, has kernels that write it
+/* Set where the gradient w.r.t. input number k is. Its only user, a loss, has kernels that write it
  * there. */
 void plan_start_gradient(struct plan *plan, const struct node *node, size_t k, struct place place);
 
-/* The gradient by input number k is the one by the node's output. */
+/* The gradient w.r.t. input number k is the one w.r.t. the node's output. */
 void plan_pass_gradient(struct plan *plan, const struct node *node, size_t k);
 
 #endif

@@ -1,6 +1,6 @@
-/* Where gradients by outputs are kept while a plan is built. A node that several others read gets
- * several contributions, which are added up; both inputs of a sum have the same gradient, which
- * they share until one has to write to it. */
+/* Where gradients w.r.t. outputs are kept while a plan is built. A node that several others read
+ * gets several contributions, which are added up; both inputs of a sum have the same gradient,
+ * which they share until one has to write to it. */
 #include <string.h>
 
 #include "engine/nn/emit.h"

@@ -69,7 +69,7 @@ struct layer_kind {
                       struct tensor *tensors);
     /* (optional) Add what computes the output. Without it the layer is an input. */
     void (*forward)(struct plan *plan, const struct node *node);
-    /* (optional) Add what computes the gradients by its weights and, where needed, by its
+    /* (optional) Add what computes the gradients w.r.t. its weights and, where needed, w.r.t. its
      * inputs. */
     void (*backward)(struct plan *plan, const struct node *node);
     /* Its backward pass reads its own output, which therefore must not be overwritten. */

@@ -21,7 +21,7 @@ enum onednn_order { ONEDNN_PLAIN, ONEDNN_BLOCKED };
 
 enum onednn_kind { ONEDNN_CONVOLUTION, ONEDNN_MEAN, ONEDNN_BATCH_NORM };
 
-/* A backward pass computes the gradient by the input or by the weights; for batch norm, both at
+/* A backward pass computes the gradient w.r.t. the input or the weights; for batch norm, both at
  * once. */
 enum onednn_pass { ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA, ONEDNN_BACKWARD_WEIGHTS };
 
@@ -56,7 +56,7 @@ void onednn_forget(struct dnnl_primitive_desc *primitive);
 /* Floats that the forward pass of batch norm keeps for the backward one, at least 1. */
 size_t onednn_workspace(struct dnnl_primitive_desc *primitive);
 
-/* The role of an array in a primitive; D marks the gradient by it. */
+/* The role of an array in a primitive; D marks the gradient w.r.t. it. */
 enum onednn_role {
     ONEDNN_X,
     ONEDNN_Y,

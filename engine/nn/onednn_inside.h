@@ -48,7 +48,7 @@ struct onednn_task {
     enum onednn_kind kind;
     enum onednn_pass pass;
     dnnl_prop_kind_t forward; /* the kind of forward pass */
-    onednn_memory x;          /* and the gradient by it */
+    onednn_memory x;          /* and the gradient w.r.t. it */
     onednn_memory y;
     onednn_memory weights; /* these two for a convolution only */
     onednn_memory bias;    /* NULL if it has none */

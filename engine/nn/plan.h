@@ -90,7 +90,7 @@ struct value {
     size_t gradient; /* its number */
 };
 
-/* Gradients by outputs. Both inputs of a sum have the same gradient, so several nodes may hold
+/* Gradients w.r.t. outputs. Both inputs of a sum have the same gradient, so several nodes may hold
  * one. */
 struct held_gradient {
     struct place place;

@@ -19,7 +19,7 @@ extern void GOMP_parallel(void (*body)(void *), void *context, unsigned threads,
 
 /* Shared: our threads together lack cores for a tenth of the time; on a dedicated machine it is a
  * hundredth, next to other work a half and more. Long spinning is tried again only after a long
- * calm, because a try costs one interval at the speed that this code is there to avoid. */
+ * calm, because a try costs one interval at the speed that this code exists to avoid. */
 #define SHARED_PART 0.1
 #define CALM_NS     INT64_C(5000000000)
 

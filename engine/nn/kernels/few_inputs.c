@@ -1,4 +1,4 @@
-/* The gradient by the filters of a first layer, which has one or a few input channels:
+/* The gradient w.r.t. the filters of a first layer, which has one or a few input channels:
  *
  *     dw[k][c][r][s] = sum over y, x of dy[k][y][x] in[c][y * stride + r][x * stride + s]
  *

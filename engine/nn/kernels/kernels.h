@@ -47,11 +47,11 @@ struct winograd_kernels {
     /* y = convolution of x, plus bias [outputs] unless that is NULL, then max(0, y) if relu */
     void (*forward)(const struct winograd_shape *shape, const float *x, const float *filter,
                     const float *bias, bool relu, float *y, float *work, size_t begin, size_t end);
-    /* dx += the gradient by x; filter with inputs and outputs swapped. Tiles of an image overlap,
-     * so ranges that run at the same time must not share an image. */
+    /* dx += the gradient w.r.t. x; filter with inputs and outputs swapped. Tiles of an image
+     * overlap, so ranges that run at the same time must not share an image. */
     void (*data)(const struct winograd_shape *shape, const float *dy, const float *filter,
                  float *dx, float *work, size_t begin, size_t end);
-    /* filter += the gradient by the transformed filter */
+    /* filter += the gradient w.r.t. the transformed filter */
     void (*gradient)(const struct winograd_shape *shape, const float *x, const float *dy,
                      float *filter, float *work, size_t begin, size_t end);
 };
@@ -62,7 +62,7 @@ struct winograd_filter_kernels {
      * multiples of eight; the last panel is eight wide if that suffices */
     void (*transform)(const struct winograd_filter *filter, const float *plain, float *transformed,
                       size_t begin, size_t end);
-    /* plain = G' transformed G, the gradient by the filter */
+    /* plain = G' transformed G, the gradient w.r.t. the filter */
     void (*restore)(const struct winograd_filter *filter, const float *transformed, float *plain,
                     size_t begin, size_t end);
 };
@@ -135,9 +135,9 @@ struct pointwise_kernels {
     void (*pack)(const struct pointwise_filter *filter, const float *plain, float *packed,
                  size_t begin, size_t end);
     /* y = convolution of x, for groups [begin, end). With the swapped filter, dy as x and dx as y,
-     * this computes the gradient by x. */
+     * this computes the gradient w.r.t. x. */
     void (*forward)(const struct pointwise_pass *pass, size_t begin, size_t end);
-    /* plain = the gradient by the filter, for blocks [begin, end) of eight inputs */
+    /* plain = the gradient w.r.t. the filter, for blocks [begin, end) of eight inputs */
     void (*gradient)(const struct pointwise_pass *pass, const struct pointwise_filter *filter,
                      float *plain, size_t begin, size_t end);
 };
@@ -175,7 +175,8 @@ struct few_inputs_shape {
 };
 
 struct few_inputs_kernels {
-    /* sums [outputs / 8][inputs][kernel][kernel][8] += the gradient by the filters, for one image
+    /* sums [outputs / 8][inputs][kernel][kernel][8] += the gradient w.r.t. the filters, for one
+     * image
      *   image  [inputs][height][width]
      *   dy     [outputs / 8][out_height][out_width][8] */
     void (*gradient)(const struct few_inputs_shape *shape, const float *image, const float *dy,
@@ -201,7 +202,7 @@ struct max_pooling_kernels {
      *           or NULL */
     void (*forward)(const struct max_pooling_shape *shape, const float *x, float *y,
                     uint16_t *chosen, size_t planes);
-    /* dx = the gradient by x */
+    /* dx = the gradient w.r.t. x */
     void (*gradient)(const struct max_pooling_shape *shape, const float *dy, const uint16_t *chosen,
                      float *dx, size_t planes);
 };
@@ -254,8 +255,9 @@ struct softmax_kernels {
 struct lstm_kernels {
     /* gates: sums in, activations out; c = f c_before + i g; h = o tanh(c) */
     void (*forward)(size_t hidden, float *gates, const float *c_before, float *c, float *h);
-    /* gates: activations in, gradients of the sums out; dc: gradient by c in, by c_before out
-     *   dh  gradient by h */
+    /* gates: activations in, gradients of the sums out; dc: gradient w.r.t. c in, w.r.t. c_before
+     * out
+     *   dh  gradient w.r.t. h */
     void (*backward)(size_t hidden, float *gates, const float *c_before, const float *c,
                      const float *dh, float *dc);
 };

@@ -2,7 +2,7 @@
  *
  *     i, f, o = sigmoid(...)   g = tanh(...)   c = f c' + i g   h = o tanh(c)
  *
- * and its gradient, with the gradient by c accumulated in dc:
+ * and its gradient, with the gradient w.r.t. c accumulated in dc:
  *
  *     dc += dh o (1 - tanh^2 c)      do = dh tanh(c) o (1 - o)
  *     di = dc g i (1 - i)   df = dc c' f (1 - f)   dg = dc i (1 - g^2)   dc' = dc f */

@@ -79,7 +79,7 @@ struct bias {
     size_t outputs;
 };
 
-/* at: dy, gradient by the bias, sums */
+/* at: dy, gradient w.r.t. the bias, sums */
 static enum syn_status run_bias(const struct kernel *kernel, void *const at[], struct call *call)
 {
     const struct bias *b = kernel->state;

@@ -22,10 +22,10 @@ void pointwise_backward(struct plan *plan, const struct node *node);
 void direct_forward(struct plan *plan, const struct node *node);
 void direct_backward(struct plan *plan, const struct node *node);
 
-/* The gradient by the weights, if the input is the caller's images. */
+/* The gradient w.r.t. the weights, if the input is the caller's images. */
 void few_inputs_backward_weights(struct plan *plan, const struct node *node);
 
-/* The gradient by the bias, if there is one. */
+/* The gradient w.r.t. the bias, if there is one. */
 void convolution_backward_bias(struct plan *plan, const struct node *node);
 
 /* Billions of multiplications and additions of one pass by the direct method. */

@@ -1,5 +1,5 @@
 /* Softmax and cross-entropy against the labels. In training the scores are replaced by their
- * gradient, which is then the gradient by the layer before. */
+ * gradient, which is then the gradient w.r.t. the output of the previous layer. */
 #include "engine/nn/emit.h"
 #include "engine/nn/parallel.h"
 

@@ -1,5 +1,5 @@
-/* The gradient by the weights of a convolution that reads the caller's images, where oneDNN has no
- * kernel for so few channels (kernels/few_inputs.c). Images are padded one at a time, and
+/* The gradient w.r.t. the weights of a convolution that reads the caller's images, where oneDNN has
+ * no kernel for so few channels (kernels/few_inputs.c). Images are padded one at a time, and
  * distributed among the cores. */
 #include "engine/nn/layers/convolution.h"
 #include "engine/nn/parallel.h"
@@ -74,7 +74,7 @@ static void collect(const struct state *s, const float *work, size_t parts, floa
         }
 }
 
-/* at: images, dy, work, gradient by the weights */
+/* at: images, dy, work, gradient w.r.t. the weights */
 static enum syn_status run(const struct kernel *kernel, void *const at[], struct call *call)
 {
     struct job job = {

@@ -4,7 +4,7 @@
  *     gates [time * batch][4 hidden] = X W_ih' + b_ih + b_hh
  *
  * then, step by step, gates_t += h_(t-1) W_hh' and the cell (kernels/lstm_cell.c). The backward
- * pass turns the gates into their gradients from the last step to the first; the gradients by
+ * pass turns the gates into their gradients from the last step to the first; the gradients w.r.t.
  * weights and inputs are again products over all time steps. */
 #include <math.h>
 #include <string.h>

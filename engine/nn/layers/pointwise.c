@@ -1,6 +1,6 @@
 /* 1x1 convolution (kernels/pointwise.c) as kernels of a plan. With a stride, the pixels that are
  * used are first gathered, and their gradient is scattered back. Cores share groups of pixels or,
- * for the gradient by the weights, inputs: no sum depends on the number of cores. */
+ * for the gradient w.r.t. the weights, inputs: no sum depends on the number of cores. */
 #include "engine/nn/layers/convolution.h"
 #include "engine/nn/layers/subsample.h"
 #include "engine/nn/parallel.h"
@@ -34,7 +34,7 @@ static struct state describe(const struct plan *plan, const struct node *node)
                                      .output_stride = channels}};
 }
 
-/* For the gradient by the input: outputs become inputs. */
+/* For the gradient w.r.t. the input: outputs become inputs. */
 static struct state exchange(struct state s)
 {
     return (struct state){.shape = {.images = s.shape.images,
@@ -84,7 +84,7 @@ static void forward_part(void *context, size_t part, size_t begin, size_t end)
     job->own->forward(&job->pass, begin, end);
 }
 
-/* at: x, packed filter, y, bias, padded bias; for the gradient by x: dy, packed filter, dx */
+/* at: x, packed filter, y, bias, padded bias; for the gradient w.r.t. x: dy, packed filter, dx */
 static enum syn_status run_forward(const struct kernel *kernel, void *const at[], struct call *call)
 {
     const struct state *s = kernel->state;
@@ -111,7 +111,7 @@ static void gradient_part(void *context, size_t part, size_t begin, size_t end)
     job->own->gradient(&pass, &job->state->filter, job->plain, begin, end);
 }
 
-/* at: x, dy, gradient by the weights, sums, work */
+/* at: x, dy, gradient w.r.t. the weights, sums, work */
 static enum syn_status run_gradient(const struct kernel *kernel, void *const at[],
                                     struct call *call)
 {

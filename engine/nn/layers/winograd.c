@@ -175,7 +175,7 @@ static void gradient_part(void *context, size_t part, size_t begin, size_t end)
                                  job->work + part * winograd_work(shape), begin, end);
 }
 
-/* at: x, dy, gradient by the transformed filter (one for each core), work */
+/* at: x, dy, gradient w.r.t. the transformed filter (one for each core), work */
 static enum syn_status run_gradient(const struct kernel *kernel, void *const at[],
                                     struct call *call)
 {
@@ -197,7 +197,7 @@ static void restore_part(void *context, size_t part, size_t begin, size_t end)
     job->own->filter->restore(&job->state->filter, job->filter, job->plain, begin, end);
 }
 
-/* at: gradient by the transformed filter, gradient by the weights */
+/* at: gradient w.r.t. the transformed filter, gradient w.r.t. the weights */
 static enum syn_status run_restore(const struct kernel *kernel, void *const at[], struct call *call)
 {
     struct job job = {.state = kernel->state, .own = call->own, .filter = at[0], .plain = at[1]};
@@ -257,7 +257,7 @@ static void backward_weights(struct plan *plan, const struct node *node)
     convolution_backward_bias(plan, node);
 }
 
-/* The filter as needed for the gradient by the input. */
+/* The filter as needed for the gradient w.r.t. the input. */
 static struct winograd_filter exchange(struct winograd_filter f)
 {
     return (struct winograd_filter){.inputs = f.outputs,

@@ -30,7 +30,7 @@ enum syn_status syn_checkpoint_write(struct syn_checkpoints *checkpoints, bool *
 
 /* Check that the file system of a directory has room for the largest number of checkpoints, of that
  * many bytes each, that can exist at once: those that are kept and the one being written. Existing
- * checkpoints already occupy their room, or free it.
+ * checkpoints already have their space, or will free it.
  *   directory  need not exist yet
  *   kept       how many a run keeps */
 enum syn_status syn_checkpoint_check_room(const char *directory, double bytes, size_t kept);

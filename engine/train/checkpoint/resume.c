@@ -18,8 +18,9 @@ static enum syn_status load_part(const struct syn_replica *replica, uint64_t ste
     SYN_TRY(syn_archive_load(path, &loaded));
     enum syn_status status = syn_checkpoint_head(loaded, path, head);
     if (status == SYN_OK && (head->step != step || head->rank != rank))
-        status = syn_report(SYN_FORMAT, "%s: worker %" PRIu64 "'s state at step %" PRIu64, path,
-                            head->rank, head->step);
+        status =
+            syn_report(SYN_FORMAT, "%s: contains the state of worker %" PRIu64 " at step %" PRIu64,
+                       path, head->rank, head->step);
     if (status == SYN_OK && head->params != replica->params)
         status = syn_report(SYN_FORMAT, "%s: %" PRIu64 " parameters; the model has %zu", path,
                             head->params, replica->params);

@@ -32,7 +32,7 @@ enum syn_status syn_files_open(const struct syn_train_options *options, struct s
 enum syn_status syn_files_begin(const struct syn_train_options *options, uint64_t step,
                                 struct syn_files *files);
 
-/* Write settings.json again, for settings that were chosen meanwhile. */
+/* Write settings.json again, for settings that have been chosen since. */
 enum syn_status syn_files_settings(const struct syn_train_options *options,
                                    const struct syn_files *files);
 

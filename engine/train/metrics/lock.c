@@ -51,7 +51,7 @@ static void write_holder(int file)
     int length = snprintf(text, sizeof text, "host %s, process %ld, since %s\n", host,
                           (long)getpid(), since);
     if (ftruncate(file, 0) == 0 && pwrite(file, text, (size_t)length, 0) != length)
-        syn_report_log(SYN_LOG_WARNING, "cannot write who holds the lock of the run: %s",
+        syn_report_log(SYN_LOG_WARNING, "cannot record who holds the lock of the run: %s",
                        strerror(errno));
 }
 

@@ -1,4 +1,4 @@
-/* syncopate advise: which method to use here, before a run is begun. */
+/* syncopate advise: which method to use here, before a run is started. */
 #include <stdio.h>
 
 #include <syncopate/engine/advise.h>
@@ -53,11 +53,11 @@ static void print_words(const struct syn_advice *advice)
     printf("\n%s%s\n", advice->is_dense_fine ? "DO NOT COMPRESS: " : "", advice->verdict);
 }
 
-/* What most people need. */
+/* The flags that most people need. */
 static const char *const common[] = {"model", "data",    "data_dir", "workers",
                                      "batch", "threads", "density"};
 
-/* As train reads them: over what the model is usually trained with. */
+/* Read flags as train does: on top of the model's usual training settings. */
 static enum syn_status read_options(const struct command *self, int argc, char **argv,
                                     struct syn_train_options *options, struct show_options *show,
                                     struct flags *flags)
@@ -103,5 +103,5 @@ static int run(const struct command *self, int argc, char **argv)
     return exit_code(status);
 }
 
-const struct command command_advise = {"advise", "which method to use on this network",
+const struct command command_advise = {"advise", "recommend a method for this network",
                                        "[--model M] [--batch B] [--workers P] ...", run};

@@ -1,4 +1,5 @@
-/* syncopate bench: measures parts against their limit, in one run. A row of benches.def each. */
+/* syncopate bench: compares a part with its limit, in one run. Each bench is a row of
+ * benches.def. */
 #include "command.h"
 
 #define SYN_PART(name) extern const struct command command_##name;
@@ -24,5 +25,5 @@ static int run(const struct command *self, int argc, char **argv)
                             argv);
 }
 
-const struct command command_bench = {"bench", "measure a part against its limit", "WHAT [options]",
-                                      run};
+const struct command command_bench = {"bench", "compare the speed or size of a part with its limit",
+                                      "WHAT [options]", run};

@@ -1,4 +1,5 @@
-/* syncopate bench codec: the size of coded indices beside their entropy, and the time it takes. */
+/* syncopate bench codec: compares the size of coded indices with their entropy, and measures the
+ * time. */
 #include <stdio.h>
 
 #include <syncopate/measure.h>
@@ -35,5 +36,5 @@ static int run(const struct command *self, int argc, char **argv)
     return EXIT_GOOD;
 }
 
-const struct command command_bench_codec = {"codec", "coded indices against their entropy",
+const struct command command_bench_codec = {"codec", "compare coded indices with their entropy",
                                             "[--n N] [--density D] [--values V] ...", run};

@@ -1,5 +1,5 @@
-/* syncopate bench exchange: one exchange beside the bytes that theory gives it; workers are
- * threads, or, under mpirun, its ranks. */
+/* syncopate bench exchange: compares the bytes of one exchange with theory; workers are threads or,
+ * under mpirun, ranks. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ static enum syn_status run_under_mpi(const struct bench_flags *flags)
     return worker.status == SYN_MISMATCH ? SYN_INVALID : worker.status; /* flags that differ */
 }
 
-/* The first failure among the workers. A thread that does not start is one whom the others find
- * silent. */
+/* Returns the first failure among the workers. To the others, a thread that did not start is a
+ * silent worker. */
 static enum syn_status run_all(struct worker *workers, size_t count)
 {
     size_t started = 0;
@@ -102,12 +102,12 @@ static int run(const struct command *self, int argc, char **argv)
         return exit_code(status);
     status = refuse_lone_process(argc, argv);
     if (status == SYN_OK)
-        status = syn_reducer_check(&flags.reducer); /* here, so that not every worker complains */
+        status = syn_reducer_check(&flags.reducer); /* here, so that it is reported only once */
     if (status == SYN_OK)
         status = syn_group_under_mpi() ? run_under_mpi(&flags) : run_on_threads(&flags);
     return exit_code(status);
 }
 
 const struct command command_bench_exchange = {
-    "exchange", "one exchange against the bytes of theory",
+    "exchange", "compare the bytes of one exchange with theory",
     "[--exchange E] [--n N] [--density D] [--workers P] ...", run};

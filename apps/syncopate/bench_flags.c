@@ -1,4 +1,4 @@
-/* Flags are read twice: once to learn the recipe, and again over what the recipe has set. */
+/* Flags are read twice: first to find the recipe, then again on top of the recipe's settings. */
 #include "bench_flags.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@ static const struct syn_setting usual_rows[ROWS] = {
     [N] = SYN_SETTING_ROW(struct bench_flags, COUNT, n, "", 1, 4294967295.0, NULL,
                           "use a gradient of this many floats"),
     [REPEATS] = SYN_SETTING_ROW(struct bench_flags, COUNT, repeats, "11", 1, 10000, NULL,
-                                "measure this many times; the median counts"),
-    [WORKERS] =
-        SYN_SETTING_ROW(struct bench_flags, COUNT, workers, "4", 1, 1024, NULL,
-                        "use this many workers, as threads; under mpirun its ranks count instead"),
+                                "measure this many times and report the median"),
+    [WORKERS] = SYN_SETTING_ROW(
+        struct bench_flags, COUNT, workers, "4", 1, 1024, NULL,
+        "use this many workers, as threads; ignored under mpirun, where ranks are the workers"),
     [RECIPE] = SYN_SETTING_ROW(struct bench_flags, CHOICE, recipe, "", 0, 0, syn_recipe_name,
-                               "take the defaults below from this method"),
+                               "use this method's defaults for the flags below"),
     [JSON] = SYN_SETTING_ROW(struct bench_flags, SWITCH, json, "off", 0, 1, NULL,
                              "print one JSON object per line"),
 };
@@ -29,7 +29,7 @@ static bool uses(const char *recipe, const char *exchange)
            strncmp(exchange, options.exchange, strlen(options.exchange)) == 0;
 }
 
-/* The first recipe that uses that exchange, or one that it is a form of: gtopk for gtopk-tree. An
+/* The first recipe that uses the exchange or the one it is a variant of (gtopk for gtopk-tree). An
  * exchange that no recipe uses is measured with lists. */
 static const char *recipe_with(const char *exchange)
 {

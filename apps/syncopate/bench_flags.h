@@ -1,5 +1,4 @@
-/* What the core's benches share: their flags, with a recipe that sets the reducer's options
- * first. */
+/* Flags shared by the core's benches. A recipe sets the reducer's options first. */
 #ifndef SYN_APP_BENCH_FLAGS_H
 #define SYN_APP_BENCH_FLAGS_H
 
@@ -17,7 +16,7 @@ struct bench_flags {
     bool wants_help;
 };
 
-/* Read them. Bad input: one line and SYN_INVALID.
+/* Read them. Invalid input: one line and SYN_INVALID.
  *   n       the default
  *   recipe  the default; NULL: the one that uses the exchange asked for */
 enum syn_status bench_flags_parse(const struct command *self, const char *n, const char *recipe,

@@ -1,4 +1,5 @@
-/* syncopate bench load: how fast a data set becomes batches, with no model that waits for them. */
+/* syncopate bench load: how fast batches are made from a data set, without a model that uses
+ * them. */
 #include <stdio.h>
 #include <time.h>
 
@@ -20,7 +21,7 @@ static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct options, COUNT, loader_threads, "1", 1, 64, NULL,
                     "make batches on this many threads"),
     SYN_SETTING_ROW(struct options, COUNT, epochs, "1", 1, 1000, NULL,
-                    "go through the training part this many times"),
+                    "read the training part this many times"),
     SYN_SETTING_ROW(struct options, SWITCH, augment, "on", 0, 1, NULL,
                     "crop and flip at random, as for training"),
     SYN_SETTING_ROW(struct options, SWITCH, json, "off", 0, 1, NULL, "print one JSON object"),
@@ -30,7 +31,7 @@ static const struct syn_settings_table table = {"Load", rows, sizeof rows / size
 struct result {
     uint64_t examples;
     double seconds;
-    double processor; /* seconds of all threads */
+    double processor; /* CPU seconds of all threads */
 };
 
 static double read_clock(clockid_t which)
@@ -96,6 +97,6 @@ static int run(const struct command *self, int argc, char **argv)
     return EXIT_GOOD;
 }
 
-const struct command command_bench_load = {"load", "how fast a data set becomes batches",
-                                           "--data folder --data-dir DIR [--loader-threads N] ...",
-                                           run};
+const struct command command_bench_load = {
+    "load", "measure how fast batches are made from a data set",
+    "--data folder --data-dir DIR [--loader-threads N] ...", run};

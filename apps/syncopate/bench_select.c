@@ -1,4 +1,5 @@
-/* syncopate bench select: residual and selection beside one fused pass over the same memory. */
+/* syncopate bench select: compares residual and selection with one fused pass over the same
+ * memory. */
 #include <stdio.h>
 
 #include <syncopate/measure.h>
@@ -27,4 +28,5 @@ static int run(const struct command *self, int argc, char **argv)
 }
 
 const struct command command_bench_select = {
-    "select", "residual and selection against one fused pass", "[--n N] [--density D] ...", run};
+    "select", "compare residual and selection with one fused pass over memory",
+    "[--n N] [--density D] ...", run};

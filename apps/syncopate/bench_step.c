@@ -124,7 +124,7 @@ static int by_value(const void *one, const void *other)
     return a < b ? -1 : a > b;
 }
 
-/* The median over at least so many seconds, without the first step. */
+/* The median step time over at least o->seconds, without the first step. */
 static enum syn_status measure(const struct options *o, struct subject *s, double *median)
 {
     static double times[MOST_RUNS];
@@ -205,5 +205,5 @@ static int run(const struct command *self, int argc, char **argv)
     return exit_code(status);
 }
 
-const struct command command_bench_step = {"step", "time of one training step of a model",
+const struct command command_bench_step = {"step", "measure the time of one training step",
                                            "--model M [--batch B] [--threads T] [--layers]", run};

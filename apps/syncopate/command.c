@@ -9,7 +9,7 @@
 
 #include "help.h"
 
-/* What was typed before the name of the command that runs, such as "syncopate bench". */
+/* The words typed before the name of the running command, such as "syncopate bench". */
 static const char *typed = "syncopate";
 
 static int run_as(const char *prefix, const struct command *command, int argc, char **argv)
@@ -44,7 +44,7 @@ static const struct flag_set *find_set(const struct flag_set *sets, size_t count
     return NULL;
 }
 
-/* --no-evaluate, if evaluate is a switch; a flag that is called so itself comes first. */
+/* --no-evaluate, if evaluate is a switch; a flag with that very name takes precedence. */
 static const struct flag_set *find_denied(const struct flag_set *sets, size_t count,
                                           const char *name)
 {
@@ -58,11 +58,11 @@ static enum syn_status deny(const struct flag_set *set, const char *name, bool h
 {
     if (!has_value)
         return syn_settings_set(set->table, set->options, name + 3, "off");
-    usage_error("--%s takes no value; say --%s=on or --%s=off", name, name + 3, name + 3);
+    usage_error("--%s takes no value; use --%s=on or --%s=off", name, name + 3, name + 3);
     return SYN_INVALID;
 }
 
-/* Read one flag; *at moves past its value if that was a word of its own. */
+/* Read one flag; *at moves past its value if that was a separate word. */
 static enum syn_status read_flag(const struct command *self, const struct flag_set *sets,
                                  size_t count, int argc, char **argv, int *at)
 {
@@ -134,7 +134,8 @@ enum help_form flags_take_help(int *argc, char **argv)
     int kept = 0;
     for (int at = 0; at < *argc; at++) {
         enum help_form asked = help_asked(*argc - at, argv + at);
-        at += asked == HELP_ALL && strcmp(argv[at], "--help=all") != 0; /* a word of its own */
+        at +=
+            asked == HELP_ALL && strcmp(argv[at], "--help=all") != 0; /* "all" is a separate word */
         if (asked == HELP_NONE)
             argv[kept++] = argv[at];
         else

@@ -1,4 +1,5 @@
-/* What a subcommand is, and what all of them share: flags from setting rows, exit codes, errors. */
+/* The interface of a subcommand, and what all share: flags from setting rows, exit codes,
+ * errors. */
 #ifndef SYN_APP_COMMAND_H
 #define SYN_APP_COMMAND_H
 
@@ -12,8 +13,8 @@
 /* Exit codes of every subcommand. */
 enum {
     EXIT_GOOD = 0,
-    EXIT_FAILED = 1, /* the world failed: a file, a peer, memory */
-    EXIT_USAGE = 2   /* the user gave something that cannot be */
+    EXIT_FAILED = 1, /* an external failure: a file, a peer, memory */
+    EXIT_USAGE = 2   /* invalid input from the user */
 };
 
 /* One subcommand: a file ending in its const descriptor, and a row in commands.def (or
@@ -26,12 +27,12 @@ struct command {
                char **argv); /* argv[0] is its first argument */
 };
 
-/* Run the command of that name, or explain what there is.
+/* Run the command of that name, or list the available ones.
  *   prefix  what was typed before the name, such as "syncopate bench" */
 int command_dispatch(const char *prefix, const struct command *const *table, size_t count, int argc,
                      char **argv);
 
-/* Settings that a subcommand takes: flags are looked up in every set in turn. */
+/* Settings that a subcommand accepts: a flag is looked up in each set in turn. */
 struct flag_set {
     const struct syn_settings_table *table;
     void *options;
@@ -39,10 +40,10 @@ struct flag_set {
 
 #define MOST_WORDS 64
 
-/* What to print instead of running; see help.h. */
+/* The form of help to print instead of running; see help.h. */
 enum help_form { HELP_NONE, HELP_TEXT, HELP_ALL, HELP_MAN, HELP_WORDS };
 
-/* What came of the command line. */
+/* The result of parsing the command line. */
 struct flags {
     const char *words[MOST_WORDS]; /* the arguments that are not flags, in order */
     size_t word_count;
@@ -50,42 +51,42 @@ struct flags {
 };
 
 /* Fill every set with its defaults, then read --name value, --name=value, a bare --switch, and
- * --no-switch. Bad input: one line on standard error and SYN_INVALID. */
+ * --no-switch. Invalid input: one line on standard error and SYN_INVALID. */
 enum syn_status flags_parse(const struct command *self, const struct flag_set *sets, size_t count,
                             int argc, char **argv, struct flags *flags);
 
-/* The same over what the sets hold already: for defaults that depend on another flag, such as a
- * recipe's. */
+/* The same, on top of the current values of the sets: for defaults that depend on another flag,
+ * such as a recipe's. */
 enum syn_status flags_read(const struct command *self, const struct flag_set *sets, size_t count,
                            int argc, char **argv, struct flags *flags);
 
-/* Take a wish for help off the command line, wherever it stands: for commands whose defaults depend
- * on other flags, which print it with flags_help() once these are read. */
+/* Remove a request for help from the command line, wherever it is: for commands whose defaults
+ * depend on other flags, which print help with flags_help() once those are read. */
 enum help_form flags_take_help(int *argc, char **argv);
 
 /* Print help, with the values of the sets as defaults.
- *   common  [common_count] the flags of HELP_TEXT; without any it has all */
+ *   common  [common_count] the flags that HELP_TEXT shows; if none are given, all */
 void flags_help(enum help_form form, const struct command *self, const struct flag_set *sets,
                 size_t count, const char *const *common, size_t common_count);
 
-/* Every flag has a long name only, but for the one that everybody types: put it in place of -o. */
+/* Flags have long names only; the exception is -o, which is replaced by this long form. */
 void flags_spell_out(int argc, char **argv, char *output);
 
-/* Whether a flag of that name, given with dashes, was typed. */
+/* Whether a flag was typed; its name is given with dashes. */
 bool flags_has(int argc, char **argv, const char *name);
 
 /* The exit code for a status; EXIT_USAGE for SYN_INVALID, SYN_UNSUPPORTED and SYN_FORMAT. The cause
  * is on standard error already: the library has logged it. */
 int exit_code(enum syn_status status);
 
-/* Refuse to be one of P processes that srun started without MPI, each of which would do the whole
- * by itself, unless --workers among the flags says that this is meant. */
+/* Refuse to run as one of P processes that srun started without MPI, each of which would do all of
+ * the work, unless --workers is given and shows that this is intended. */
 enum syn_status refuse_lone_process(int argc, char **argv);
 
-/* What the library has to say, one line each, on standard error. */
+/* Print the library's messages on standard error, one line each. */
 void log_to_standard_error(void *unused, enum syn_log_level level, const char *text);
 
-/* Say what is wrong with the input, on one line, and return EXIT_USAGE. */
+/* Print what is wrong with the input on one line and return EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

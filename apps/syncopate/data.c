@@ -1,4 +1,4 @@
-/* syncopate data: what data sets there are, fetching one, checking one. */
+/* syncopate data: lists, fetches, checks and packs data sets. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@ struct data_flags {
 
 static const struct syn_setting where_rows[] = {
     SYN_SETTING_ROW(struct data_flags, TEXT, dir, "", 0, 0, NULL,
-                    "look for data sets in this directory, each in a folder of its name; empty: "
-                    "$SYNCOPATE_DATA, else data"),
+                    "look for data sets in this directory, each in a folder named after it; empty: "
+                    "$SYNCOPATE_DATA if set, otherwise data"),
     SYN_SETTING_ROW(struct data_flags, SWITCH, json, "off", 0, 1, NULL,
                     "print one JSON object instead (data list)"),
 };
@@ -32,7 +32,7 @@ static void on_signal(int signal_number)
     is_interrupted = 1;
 }
 
-/* A progress bar for each thing that is being done. */
+/* A progress bar for each task. */
 struct bar {
     struct progress progress;
     char title[64];
@@ -59,14 +59,14 @@ static bool on_progress(void *context, const char *what, uint64_t done, uint64_t
     return !is_interrupted;
 }
 
-/* Messages come in between: they clear the bar first. */
+/* Clear the bar before a message is printed. */
 static void on_message(void *context, enum syn_log_level level, const char *text)
 {
     end_bar(context);
     fprintf(stderr, "syncopate: %s%s\n", level == SYN_LOG_WARNING ? "warning: " : "", text);
 }
 
-/* From here on a bar is shown, and Ctrl-C asks the library to stop, so that it can clear up. */
+/* From here on a bar is shown, and Ctrl-C asks the library to stop, so that it can clean up. */
 static void begin_bar(struct bar *bar)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -76,11 +76,11 @@ static void begin_bar(struct bar *bar)
     syn_log_to(on_message, bar, SYN_LOG_INFO);
 }
 
-/* What was asked for. */
+/* The parsed command line. */
 struct request {
     struct data_flags options;
     struct flags flags;
-    int code; /* to exit with, if there is nothing more to do */
+    int code; /* exit code, if there is nothing more to do */
 };
 
 /* Read the command line; false if there is nothing more to do. */
@@ -102,7 +102,7 @@ static bool parse(const struct command *self, bool takes_names, int argc, char *
     return false;
 }
 
-/* Do something with every data set that is named, until it fails. */
+/* Call act for every named data set, until one fails. */
 static int for_each(const struct command *self, int argc, char **argv,
                     enum syn_status (*act)(const char *name, const char *directory, struct bar *))
 {
@@ -135,7 +135,7 @@ static void print_info(const struct syn_data_info *info)
     const size_t *count = info->count;
     printf("%s: ", info->name);
     if (info->kind == SYN_DATA_TOKENS)
-        printf("%zu + %zu + %zu words to predict, %zu known\n", count[SYN_DATA_TRAIN],
+        printf("%zu + %zu + %zu words to predict, vocabulary of %zu\n", count[SYN_DATA_TRAIN],
                count[SYN_DATA_VALID], count[SYN_DATA_TEST], info->outputs);
     else
         printf("%zu + %zu images of %zu x %zu x %zu, %zu %s\n", count[SYN_DATA_TRAIN],
@@ -219,18 +219,18 @@ static int run_list(const struct command *self, int argc, char **argv)
     }
     for (size_t i = 0; syn_data_name(i); i++)
         printf("  %-14s %-6s %s\n", syn_data_name(i),
-               syn_data_is_there(syn_data_name(i), request.options.dir) ? "there" : "-",
+               syn_data_is_there(syn_data_name(i), request.options.dir) ? "ready" : "-",
                syn_data_help(i));
     return EXIT_GOOD;
 }
 
 static const struct command get = {"get", "fetch a data set, convert and check it",
                                    "NAME... [--dir D]", run_get};
-static const struct command list = {"list", "every data set, and whether it is there",
+static const struct command list = {"list", "list the data sets and whether each is available",
                                     "[--dir D] [--json]", run_list};
 static const struct command check = {"check", "check the files of a data set", "NAME... [--dir D]",
                                      run_check};
-static const struct command pack = {"pack", "put a folder of pictures into one file, decoded",
+static const struct command pack = {"pack", "decode a folder of pictures into one file",
                                     "FOLDER --size S -o FILE", run_pack};
 static const struct command *const commands[] = {&get, &list, &check, &pack};
 

@@ -1,4 +1,4 @@
-/* syncopate evaluate: how good the weights of a run, or of a file, are on a data set. */
+/* syncopate evaluate: measures the weights of a run, or of a file, on a data set. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "command.h"
 #include "trained.h"
 
-#define MOST_SHOWN 20 /* classes of a table that fits a terminal */
+#define MOST_SHOWN 20 /* most classes in a table that fits a terminal */
 
 static const char *part_name(size_t i)
 {
@@ -46,7 +46,7 @@ static void print_confusion(const struct syn_quality *quality)
     size_t classes = quality->classes;
     if (!quality->confusion || classes > MOST_SHOWN)
         return;
-    printf("rows: what it is, columns: what it was taken for\n%14s", "");
+    printf("rows: true class, columns: predicted class\n%14s", "");
     for (size_t guess = 0; guess < classes; guess++)
         printf(" %6zu", guess);
     printf("\n");
@@ -105,7 +105,7 @@ static int run(const struct command *self, int argc, char **argv)
         return exit_code(status);
     if (flags.word_count != 1) {
         trained_close(&trained);
-        return usage_error("evaluate takes a run or a file of weights; got %zu words",
+        return usage_error("evaluate takes one run or file of weights; got %zu arguments",
                            flags.word_count);
     }
     status = syn_use_evaluate(&trained.options, trained.weights, part_of(options.part), &quality);
@@ -119,5 +119,6 @@ static int run(const struct command *self, int argc, char **argv)
     return exit_code(status);
 }
 
-const struct command command_evaluate = {"evaluate", "how good trained weights are on a data set",
-                                         "RUN|FILE [--data NAME] [--best] [--json]", run};
+const struct command command_evaluate = {
+    "evaluate", "measure loss and accuracy of trained weights on a data set",
+    "RUN|FILE [--data NAME] [--best] [--json]", run};

@@ -1,4 +1,4 @@
-/* syncopate export: the weights of a run as a file that other programs read. */
+/* syncopate export: writes the weights of a run to a file that other programs can read. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +22,9 @@ static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct options, TEXT, out, "", 0, 0, NULL,
                     "write this file, .safetensors or .npz (-o is the same)"),
     SYN_SETTING_ROW(struct options, CHOICE, names, "own", 0, 0, name_of,
-                    "call tensors as the model does, or as PyTorch's form of it does"),
+                    "name tensors as in this model, or as in its PyTorch version"),
     SYN_SETTING_ROW(struct options, SWITCH, best, "off", 0, 1, NULL,
-                    "take the weights of the best evaluation instead of the last"),
+                    "use the weights of the best evaluation instead of the last"),
 };
 static const struct syn_settings_table table = {"Export", rows, sizeof rows / sizeof rows[0]};
 
@@ -34,7 +34,7 @@ static void print_line(struct syn_weights *weights, const char *path)
     printf("%s: %s on %s by %s, %zu tensors, step %llu of %llu", path, info->model, info->data,
            info->algo, syn_weights_count(weights), (unsigned long long)info->step,
            (unsigned long long)info->steps);
-    printf("%s\n", info->step < info->steps ? ": the run has not ended" : "");
+    printf("%s\n", info->step < info->steps ? ": the run has not finished" : "");
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -49,9 +49,10 @@ static int run(const struct command *self, int argc, char **argv)
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
     if (flags.word_count != 1)
-        return usage_error("export takes the directory of a run; got %zu words", flags.word_count);
+        return usage_error("export takes the directory of one run; got %zu arguments",
+                           flags.word_count);
     if (!options.out[0])
-        return usage_error("export needs a file to write: -o weights.safetensors, or .npz");
+        return usage_error("export needs an output file: -o weights.safetensors, or .npz");
     status = syn_weights_of_run(flags.words[0], options.best ? SYN_WEIGHTS_BEST : SYN_WEIGHTS_LAST,
                                 &weights);
     if (status != SYN_OK)
@@ -65,5 +66,5 @@ static int run(const struct command *self, int argc, char **argv)
 }
 
 const struct command command_export = {"export",
-                                       "the weights of a run as a file for other programs",
+                                       "write the weights of a run to a file for other programs",
                                        "RUN -o FILE [--names pytorch] [--best]", run};

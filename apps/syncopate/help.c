@@ -1,5 +1,5 @@
-/* Help in four forms. Manual pages and completion come from the rows that parse the flags, so that
- * they cannot say anything else than the command does. */
+/* Help in four forms. Manual pages and completion are generated from the rows that parse the flags,
+ * so they always agree with the command. */
 #include "help.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ enum help_form help_asked(int argc, char **argv)
     return HELP_NONE;
 }
 
-/* A default for people: 10 rather than the 1e+01 that files have. */
+/* A default in a form for people: 10, not 1e+01 as in files. */
 static void put_default(const struct syn_setting *row, const void *options,
                         char text[SYN_TEXT_BYTES])
 {
@@ -37,7 +37,7 @@ static void put_default(const struct syn_setting *row, const void *options,
         syn_text_print(text, SYN_TEXT_BYTES, "%.12g", number);
 }
 
-/* Whether --no-NAME is worth showing: NAME is a switch, and not a denial itself. */
+/* Whether --no-NAME is worth showing: NAME is a switch and does not itself begin with "no". */
 static bool can_be_denied(const struct syn_setting *row)
 {
     return row->kind == SYN_SETTING_SWITCH && strncmp(row->name, "no_", 3) != 0;
@@ -61,7 +61,7 @@ static void print_choices(const struct syn_setting *row, char between)
         printf("%s%s", i ? (char[]){between, '\0'} : "", row->choices(i));
 }
 
-/* A line of roff: a backslash, a hyphen and a leading dot or quote mean something there. */
+/* A line of roff, in which a backslash, a hyphen and a leading dot or quote are special. */
 static void print_roff(const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -130,12 +130,13 @@ static void print_manual(const struct help *help)
         for (size_t j = 0; j < set->table->count; j++)
             print_row_roff(&set->table->rows[j], set->options);
     }
-    printf(".SH \"EXIT STATUS\"\n0: done; 1: a file, a peer or memory failed; 2: bad input; "
-           " 128 + the signal's number: stopped by it, and saved.\n"
+    printf(".SH \"EXIT STATUS\"\n0: success; 1: a file, a peer or memory failed; "
+           "2: invalid input; 128 + N: stopped by signal N, state saved.\n"
            ".SH \"SEE ALSO\"\n.BR syncopate (1)\n");
 }
 
-/* A line for each flag: the flag, what it takes (on, off; the choices; nothing), what it does. */
+/* A line for each flag: the flag, the values it takes (on, off; the choices; none), what it
+ * does. */
 static void print_words(const struct help *help)
 {
     for (size_t i = 0; i < help->count; i++)
@@ -150,7 +151,7 @@ static void print_words(const struct help *help)
             if (!can_be_denied(row))
                 continue;
             print_flag(row, "no-", "-");
-            printf("\t\tturn that off\n");
+            printf("\t\tturn it off\n");
         }
     printf("--help\tall\tthis list\n");
 }
@@ -241,7 +242,7 @@ static void print_table_manual(const char *prefix, const struct command *const *
         print_roff(table[i]->help);
         putchar('\n');
     }
-    printf(".PP\nEvery command has a page of its own, such as ");
+    printf(".PP\nEvery command has its own manual page, such as ");
     print_roff(prefix);
     printf("\\-%s(1).\n", table[0]->name);
 }

@@ -1,16 +1,16 @@
-/* What --help prints, from the setting rows: text for a person, a manual page, or the words that a
- * shell completes. */
+/* What --help prints, from the setting rows: text for people, a manual page, or words for shell
+ * completion. */
 #ifndef SYN_APP_HELP_H
 #define SYN_APP_HELP_H
 
 #include "command.h"
 
-/* The form that the first of these words asks for: "--help" or "-h", also with "all" after it,
- * "--help=all", "--help=man" or "--help=words"; HELP_NONE for any other.
+/* The form of help that the first of these words requests: "--help" or "-h", optionally followed by
+ * "all", "--help=all", "--help=man" or "--help=words"; HELP_NONE for any other word.
  *   argc  at least 1 */
 enum help_form help_asked(int argc, char **argv);
 
-/* What there is to say of a command. */
+/* What help is printed for. */
 struct help {
     const char *prefix; /* what is typed before its name, such as "syncopate bench" */
     const struct command *self;
@@ -22,7 +22,7 @@ struct help {
 
 void help_print(enum help_form form, const struct help *help);
 
-/* The same of a table of commands. */
+/* The same for a table of commands. */
 void help_print_table(enum help_form form, const char *prefix, const struct command *const *table,
                       size_t count);
 

@@ -1,5 +1,5 @@
-/* syncopate inspect: what checkpoints hold, and whether they are whole. Reading an archive checks
- * all of its checksums, so that whatever is shown is as it was written. */
+/* syncopate inspect: shows what checkpoints contain and whether they are intact. Reading an archive
+ * checks all of its checksums, so whatever is shown is as it was written. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct syn_settings_table table = {"Inspect", rows, 1};
 /* How a file is shown. */
 enum style { FULLY, IN_A_LINE, AS_JSON };
 
-/* Sections that are no arrays of floats. */
+/* Sections that are not arrays of floats. */
 static const char *const not_floats[] = {"train/head", "train/settings", "train/meters",
                                          "worker/head", "store/reducer"};
 
@@ -151,7 +151,8 @@ static enum syn_status show(const char *path, enum style style)
     return status;
 }
 
-/* Every part of every checkpoint of a run; what cannot be read does not hide the rest. */
+/* Show every part of every checkpoint of a run; a part that cannot be read does not hide the
+ * rest. */
 static enum syn_status show_run(const char *directory, enum style style, bool *found)
 {
     uint64_t steps[SYN_CHECKPOINTS_MOST];
@@ -170,7 +171,7 @@ static enum syn_status show_run(const char *directory, enum style style, bool *f
     return worst;
 }
 
-/* The parts in a folder of one checkpoint. */
+/* Show the parts in the folder of one checkpoint. */
 static enum syn_status show_folder(const char *folder, enum style style, bool *found)
 {
     char path[SYN_CHECKPOINT_PATH];
@@ -196,10 +197,11 @@ static int run(const struct command *self, int argc, char **argv)
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
     if (flags.word_count != 1)
-        return usage_error("inspect takes a file or a directory; got %zu words", flags.word_count);
+        return usage_error("inspect takes one file or directory; got %zu arguments",
+                           flags.word_count);
     const char *path = flags.words[0];
     if (stat(path, &about) != 0)
-        return usage_error("inspect: there is no \"%.256s\"", path);
+        return usage_error("inspect: \"%.256s\" does not exist", path);
     if (!S_ISDIR(about.st_mode))
         return exit_code(show(path, options.json ? AS_JSON : FULLY));
     bool found = false;
@@ -207,9 +209,10 @@ static int run(const struct command *self, int argc, char **argv)
     if (!found)
         status = show_folder(path, options.json ? AS_JSON : FULLY, &found);
     if (!found)
-        return usage_error("inspect: there is no checkpoint in \"%.256s\"", path);
+        return usage_error("inspect: no checkpoint in \"%.256s\"", path);
     return exit_code(status);
 }
 
-const struct command command_inspect = {
-    "inspect", "what a checkpoint holds, and whether it is whole", "FILE|DIR [--json]", run};
+const struct command command_inspect = {"inspect",
+                                        "show what a checkpoint contains and whether it is intact",
+                                        "FILE|DIR [--json]", run};

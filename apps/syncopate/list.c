@@ -1,4 +1,4 @@
-/* syncopate list: every part there is, by the library's tables. */
+/* syncopate list: every available part, from the library's tables. */
 #include <stdio.h>
 
 #include <syncopate/parts.h>
@@ -51,5 +51,5 @@ static int run(const struct command *self, int argc, char **argv)
     return EXIT_GOOD;
 }
 
-const struct command command_list = {"list", "every method and part, one line each", "[--json]",
+const struct command command_list = {"list", "list every method and part, one per line", "[--json]",
                                      run};

@@ -1,5 +1,5 @@
-/* The command: finds the subcommand's row and hands over. Library messages go to standard error
- * from here, and nowhere else. */
+/* The command: finds the subcommand's row and runs it. This is the only place that directs library
+ * messages to standard error. */
 #include <stdio.h>
 #include <string.h>
 

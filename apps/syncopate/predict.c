@@ -1,4 +1,4 @@
-/* syncopate predict: what trained weights say of images, or how they go on with a text. */
+/* syncopate predict: classifies images, or continues a text, with trained weights. */
 #include <math.h>
 #include <stdio.h>
 
@@ -15,11 +15,12 @@ struct options {
 
 static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct options, COUNT, words, "30", 1, 100000, NULL,
-                    "draw this many words (text)"),
-    SYN_SETTING_ROW(struct options, REAL, temperature, "1", 0.01, 100, NULL,
-                    "draw likely words more often below 1, less often above 1 (text)"),
+                    "generate this many words (text)"),
+    SYN_SETTING_ROW(
+        struct options, REAL, temperature, "1", 0.01, 100, NULL,
+        "sample at this temperature: below 1 favours likely words, above 1 unlikely ones (text)"),
     SYN_SETTING_ROW(struct options, COUNT, seed, "1", 0, INFINITY, NULL,
-                    "draw words from this seed (text)"),
+                    "sample words with this random seed (text)"),
 };
 static const struct syn_settings_table table = {"Predict", rows, sizeof rows / sizeof rows[0]};
 
@@ -48,7 +49,7 @@ static enum syn_status show_words(struct syn_predictor *predictor, const struct 
     return status;
 }
 
-/* Every file; one that cannot be read ends it. */
+/* Show every file, up to the first that cannot be read. */
 static enum syn_status show_all(struct syn_predictor *predictor, const struct options *options,
                                 const struct flags *flags)
 {
@@ -57,7 +58,7 @@ static enum syn_status show_all(struct syn_predictor *predictor, const struct op
     if (flags->word_count == 1 && on_text)
         return show_words(predictor, options, NULL);
     if (flags->word_count == 1) {
-        usage_error("predict needs files with images, after the run");
+        usage_error("predict needs one or more files with images after the run");
         return SYN_INVALID;
     }
     for (size_t i = 1; i < flags->word_count && status == SYN_OK; i++)
@@ -84,6 +85,6 @@ static int run(const struct command *self, int argc, char **argv)
     return exit_code(status);
 }
 
-const struct command command_predict = {
-    "predict", "what trained weights say of images, or how they go on with a text",
-    "RUN|FILE INPUT... [--best] [--words N]", run};
+const struct command command_predict = {"predict",
+                                        "classify images, or continue a text, with trained weights",
+                                        "RUN|FILE INPUT... [--best] [--words N]", run};

@@ -1,5 +1,5 @@
-/* The progress bar redraws one line in place; where standard error is not a terminal it writes a
- * line now and then instead, so that logs stay readable. */
+/* The progress bar redraws one line in place; if standard error is not a terminal, it writes a line
+ * from time to time instead, so that logs stay readable. */
 #include "progress.h"
 
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void put_time(struct line *line, double seconds)
         put(line, ", %.1f h left", seconds / 3600);
 }
 
-/* A line that is wider than the terminal would wrap, and could not be drawn over any more. */
+/* A line wider than the terminal would wrap and could no longer be overwritten. */
 static void fit_terminal(struct line *line)
 {
     struct winsize size = {0};
@@ -75,7 +75,7 @@ static void fit_terminal(struct line *line)
         line->text[columns - 1] = '\0';
 }
 
-/* Whether it is time to draw: not before two seconds have passed, and not too often. */
+/* Whether it is time to draw: after the first two seconds, and not too often. */
 static bool is_due(const struct progress *progress, int64_t now)
 {
     int64_t pause = progress->on_terminal ? 100000000LL : 10000000000LL;

@@ -1,6 +1,7 @@
-/* syncopate report: runs side by side, on one page that needs nothing but a browser.
+/* syncopate report: compares runs side by side on one page that needs only a browser.
  *
- * The page holds its data and draws them itself; here they are only checked and put in. */
+ * The page contains its data and draws the charts itself; here the data are only checked and
+ * inserted. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,9 +20,9 @@ static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct options, TEXT, output, "report.html", 0, 0, NULL,
                     "write this file (-o is the same)"),
     SYN_SETTING_ROW(struct options, SWITCH, follow, "off", 0, 1, NULL,
-                    "serve the page on 127.0.0.1 instead; it keeps up with the runs"),
+                    "serve the page on 127.0.0.1 instead, updated while the runs continue"),
     SYN_SETTING_ROW(struct options, COUNT, port, "0", 0, 65535, NULL,
-                    "listen on this port (--follow); 0: any free one"),
+                    "listen on this port (--follow); 0: any free port"),
 };
 static const struct syn_settings_table table = {"Report", rows, sizeof rows / sizeof rows[0]};
 
@@ -49,9 +50,9 @@ static int run(const struct command *self, int argc, char **argv)
     if (status != SYN_OK || flags.wants_help)
         return exit_code(status);
     if (flags.word_count == 0)
-        return usage_error("report needs the folder of a run, such as runs/lenet-mnist-1");
+        return usage_error("report needs the directory of a run, such as runs/lenet-mnist-1");
     if (options.output[0] == '\0')
-        return usage_error("--output: expected the name of a file");
+        return usage_error("--output: expected a file name");
     status = page_add_data(flags.words, flags.word_count, options.follow, &data);
     if (status == SYN_OK && options.follow)
         status = serve(flags.words, flags.word_count, (uint16_t)options.port);
@@ -61,5 +62,6 @@ static int run(const struct command *self, int argc, char **argv)
     return exit_code(status);
 }
 
-const struct command command_report = {"report", "runs side by side, on one page for a browser",
+const struct command command_report = {"report",
+                                       "compare runs side by side on one page for a browser",
                                        "RUN... [-o report.html] | --follow RUN...", run};

@@ -1,4 +1,4 @@
-/* syncopate simulate: what each method would cost on clusters that one does not have. */
+/* syncopate simulate: what each method would cost on clusters that are not at hand. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static void write_charts(FILE *file, const struct simulate_request *request, res
     fprintf(file, "]}\n");
 }
 
-/* The file is whole or not there. */
+/* The file is either complete or not written at all. */
 static int write_out(const struct simulate_request *request, results_table results)
 {
     char part[SYN_TEXT_BYTES + 8];
@@ -156,5 +156,5 @@ static int run(const struct command *self, int argc, char **argv)
 }
 
 const struct command command_simulate = {
-    "simulate", "what a method would cost with more workers",
+    "simulate", "predict the cost of a method with more workers",
     "[--workers 4..1024] [--latency 50us] [--bandwidth 1gbit] [--compute 100ms] ...", run};

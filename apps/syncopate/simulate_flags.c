@@ -1,6 +1,6 @@
 /* Quantities are typed with their units, as in bench/lab: 50us, 1gbit. A method is a recipe, or two
- * with a plus between them: the schedule of the first and what the second sends; any flag of a
- * worker or a reducer changes all of them. */
+ * joined by a plus: the schedule of the first and what the second sends. A worker or reducer flag
+ * applies to all methods. */
 #include "simulate_flags.h"
 
 #include <stdio.h>
@@ -15,34 +15,36 @@
 
 static const struct syn_setting rows[] = {
     ROW(TEXT, workers, "4..1024", 0, 0, NULL,
-        "simulate this many workers: 8, or 4,6,8, or 4..1024, doubling from one to the other"),
+        "simulate this many workers: 8, or 4,6,8, or 4..1024 (doubling)"),
     ROW(TEXT, latency, "50us", 0, 0, NULL,
-        "assume this latency of a message between two hosts: 50us, 0.4ms"),
+        "assume this message latency between two hosts: 50us, 0.4ms"),
     ROW(TEXT, bandwidth, "1gbit", 0, 0, NULL,
-        "assume this bandwidth of each host's link, each way: 100mbit, 1gbit"),
+        "assume this bandwidth of each host's link in each direction: 100mbit, 1gbit"),
     ROW(TEXT, burst, "0ms", 0, 0, NULL,
-        "let a link pass this much at once after a pause, as time at its rate; bench/lab: 8ms"),
+        "let an idle link send a burst of this length at once, as time at its rate; bench/lab: "
+        "8ms"),
     ROW(TEXT, compute, "100ms", 0, 0, NULL,
-        "assume this time for forward, backward and update of one step: 92ms, 1.5s"),
+        "assume this time for the forward pass, backward pass and update of a step: 92ms, 1.5s"),
     ROW(REAL, jitter, "0", 0, 10, NULL,
         "vary compute times by this standard deviation, as a share of the mean"),
     ROW(COUNT, params, "1000000", 1, 4294967295.0, NULL, "assume a model of this many parameters"),
     ROW(TEXT, recipe, "all", 0, 0, NULL,
-        "simulate this method of syncopate list; two as ssd-sgd+gtopk; several with commas; all"),
+        "simulate this recipe of syncopate list; a mix as ssd-sgd+gtopk; several with commas; or "
+        "all"),
     ROW(COUNT, servers, "0", 0, 1024, NULL, "use this many parameter servers; 0: peer to peer"),
     ROW(REAL, select_ms, "-1", -1, 1e9, NULL,
         "assume this time for residual, selection and coding of sparse methods; -1: 0.6 ns per "
         "parameter"),
     ROW(REAL, merge_ms, "-1", -1, 1e9, NULL,
-        "assume this time for adding one worker's contribution to another's; -1: 10 ns per entry, "
+        "assume this time to add one worker's contribution to another's; -1: 10 ns per entry, "
         "0.5 ns per dense value"),
     ROW(REAL, entry_bytes, "0", 0, 1024, NULL,
-        "assume this size of a list's entry on the wire; 0: value and Rice-coded index"),
+        "assume this many bytes per list entry on the wire; 0: value and Rice-coded index"),
     ROW(COUNT, steps, "0", 0, 1000000, NULL,
-        "take the mean of this many steps; 0: as many as take a few seconds"),
-    ROW(COUNT, seed, "1", 0, 1e15, NULL, "draw the jitter from this seed"),
+        "average over this many steps; 0: as many as fit in a few seconds"),
+    ROW(COUNT, seed, "1", 0, 1e15, NULL, "use this random seed for the jitter"),
     ROW(TEXT, out, "", 0, 0, NULL,
-        "write the curves to this file, which syncopate report draws (-o is the same)"),
+        "write the curves to this file, for syncopate report (-o is the same)"),
     ROW(SWITCH, json, "off", 0, 1, NULL, "print one JSON object per line"),
 };
 static const struct syn_settings_table table = {"Simulation", rows, sizeof rows / sizeof rows[0]};
@@ -54,7 +56,7 @@ struct unit {
 
 static const struct unit times[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {NULL, 0}};
 static const struct unit rates[] = {
-    {"kbit", 0.125}, {"mbit", 125}, {"gbit", 125000}, {NULL, 0}}; /* in bytes a ms */
+    {"kbit", 0.125}, {"mbit", 125}, {"gbit", 125000}, {NULL, 0}}; /* in bytes per ms */
 
 static enum syn_status read_quantity(const char *flag, const char *text, const struct unit *units,
                                      double *result)
@@ -73,8 +75,9 @@ static enum syn_status read_quantity(const char *flag, const char *text, const s
 
 static enum syn_status refuse_workers(const char *text)
 {
-    usage_error("--workers: \"%.64s\" is not valid; expected 8, or 4,6,8, or 4..1024, of 1 to 4096",
-                text);
+    usage_error(
+        "--workers: \"%.64s\" is not valid; expected 8, or 4,6,8, or 4..1024, each 1 to 4096",
+        text);
     return SYN_INVALID;
 }
 
@@ -117,7 +120,7 @@ static enum syn_status read_workers(const char *text, struct simulate_request *r
     }
 }
 
-/* What the command line says, read over a method's own settings. */
+/* The command line, read on top of a method's own settings. */
 struct line {
     const struct command *self;
     int argc;
@@ -133,7 +136,7 @@ static enum syn_status read_flags(const struct line *line, struct simulate_optio
     return flags_read(line->self, sets, 3, line->argc, line->argv, flags);
 }
 
-/* "ssd-sgd+gtopk": a worker of the first whose reducer is of the second. */
+/* "ssd-sgd+gtopk": a worker of the first recipe with the reducer of the second. */
 static enum syn_status apply_recipe(const char *name, struct syn_worker_options *worker)
 {
     char first[64];
@@ -179,7 +182,7 @@ static enum syn_status add_method(const struct line *line, const char *name,
     return SYN_OK;
 }
 
-/* Whether a recipe can be simulated with those servers or without any. */
+/* Whether a recipe can be simulated with this number of servers, which may be 0. */
 static bool goes_with(const char *name, uint64_t servers)
 {
     struct syn_worker_options worker;

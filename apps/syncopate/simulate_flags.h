@@ -1,4 +1,4 @@
-/* What syncopate simulate is asked: clusters, a model's size, methods. */
+/* The command line of syncopate simulate: clusters, a model's size, methods. */
 #ifndef SYN_APP_SIMULATE_FLAGS_H
 #define SYN_APP_SIMULATE_FLAGS_H
 
@@ -37,7 +37,7 @@ struct simulate_method {
 
 struct simulate_request {
     struct simulate_options options;
-    struct syn_cluster cluster; /* but for the number of workers */
+    struct syn_cluster cluster; /* except the number of workers */
     size_t sizes[MOST_SIZES];   /* numbers of workers */
     size_t size_count;
     struct simulate_method methods[MOST_METHODS];
@@ -45,7 +45,7 @@ struct simulate_request {
     bool wants_help;
 };
 
-/* Read the command line. Bad input: one line, and SYN_INVALID. */
+/* Read the command line. Invalid input: one line and SYN_INVALID. */
 enum syn_status simulate_flags_parse(const struct command *self, int argc, char **argv,
                                      struct simulate_request *request);
 

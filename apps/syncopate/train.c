@@ -1,9 +1,8 @@
-/* syncopate train: one model on one data set, with a progress bar, and files that tell what came
- * of it.
+/* syncopate train: trains one model on one data set, with a progress bar, and writes the results to
+ * files.
  *
- * The command line is read twice: first for the model, then over what that model is usually
- * trained with, or over what the run to resume was started with, so that only what was typed
- * differs from it. */
+ * The command line is read twice: first for the model, then on top of that model's usual settings,
+ * or of the settings of the run to resume, so that only typed flags differ from them. */
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,9 +26,8 @@ static const struct syn_setting show_rows[] = {
 };
 static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
 
-/* The signal that asked for the end of the run, 0 for none, and when it came. Steps that are
- * shorter than a moment are made to their end; mpirun kills those who have not ended after a
- * second. */
+/* The signal that requested the end of the run, 0 for none, and when it arrived. Steps shorter than
+ * a moment are completed; mpirun kills processes that have not ended after a second. */
 static atomic_int stop_signal;
 static atomic_llong stop_ns;
 #define MOMENT_NS 200000000LL
@@ -50,7 +48,7 @@ static long long now_ns(void)
     return (long long)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The first Ctrl-C ends the run with a checkpoint, the second one at once. */
+/* The first Ctrl-C ends the run with a checkpoint, the second one immediately. */
 static void *wait_for_signal(void *unused)
 {
     sigset_t set = stop_signals();
@@ -67,23 +65,23 @@ static void *wait_for_signal(void *unused)
     return NULL;
 }
 
-/* Signals go to a thread of their own. None may reach a thread that computes: oneDNN's kernels put
- * their stack pointer into a small block of the heap, and whatever the system writes there for a
- * handler destroys what lies before that block. Before any other thread is started, as all have to
- * block them. */
+/* Signals are handled on a separate thread and must not reach a thread that computes: oneDNN's
+ * kernels point the stack pointer into a small heap block, and what the system writes there for a
+ * handler destroys the memory before that block. Call this before any other thread is started, as
+ * all must block the signals. */
 static void catch_signals(void)
 {
     pthread_t thread;
     sigset_t set = stop_signals();
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     if (pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
-        pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* so a signal ends the run at once */
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* then a signal ends the run at once */
     else
         pthread_detach(thread);
 }
 
-/* A run that ends because of a signal gives up a step by a status that is not a failure; what
- * is logged about it is shown only if the run fails after all. Called with the log's lock held. */
+/* A run stopped by a signal abandons a step with a status that is not a failure; the message logged
+ * for it is shown only if the run fails after all. Called with the log's lock held. */
 static char held_back[512];
 
 static void log_until_stopped(void *unused, enum syn_log_level level, const char *text)
@@ -100,7 +98,7 @@ static bool stops(void *unused)
     return atomic_load(&stop_signal) != 0 && now_ns() - atomic_load(&stop_ns) > MOMENT_NS;
 }
 
-/* How good the model is: on the validation part, once that has been seen. */
+/* The quality of the model: on the validation part, once that has been evaluated. */
 static void put_quality(char *text, size_t capacity, const struct syn_train_progress *now)
 {
     if (isnan(now->validation_loss))
@@ -173,12 +171,12 @@ static void print_words(const struct syn_train_summary *summary)
         printf("%s\n", summary->idle);
 }
 
-/* What most people need. */
+/* The flags that most people need. */
 static const char *const common[] = {
     "model", "data", "data_dir", "algo", "workers", "epochs",
     "batch", "lr",   "evaluate", "out",  "resume",  "threads",
 };
-#define OWN_MODEL "own" /* what a model file has */
+#define OWN_MODEL "own" /* the model given by a model file */
 #define COMMON    (sizeof common / sizeof common[0])
 
 static void print_presets(void)
@@ -190,7 +188,7 @@ static void print_presets(void)
     }
 }
 
-/* What the model is usually trained with, by the method that was asked for. */
+/* The usual settings of the model, with the requested method. */
 static enum syn_status usual(struct syn_train_options *options)
 {
     const char *algo = options->algo;
@@ -206,7 +204,7 @@ static enum syn_status recall(struct syn_train_options *options)
     return syn_train_recall(directory, options);
 }
 
-/* What was typed does not follow the length of the run, even if it is what is usual. */
+/* Typed values do not follow the length of the run, even if they equal the usual ones. */
 static void pin_typed(struct syn_train_options *options, int argc, char **argv)
 {
     if (flags_has(argc, argv, "warmup"))
@@ -217,7 +215,7 @@ static void pin_typed(struct syn_train_options *options, int argc, char **argv)
         options->usual.density_warmup = 0;
 }
 
-/* With the defaults of the model that was asked for. */
+/* Print help with the defaults of the requested model. */
 static void print_help(enum help_form form, const struct command *self, const struct flag_set *sets,
                        size_t count, const char *model)
 {
@@ -228,7 +226,7 @@ static void print_help(enum help_form form, const struct command *self, const st
         print_presets();
 }
 
-/* Fill options from the command line; *done says that there is nothing left to do. */
+/* Fill options from the command line; *done is set if there is nothing left to do. */
 static enum syn_status read_options(const struct command *self, int argc, char **argv,
                                     struct syn_train_options *options, struct show_options *show,
                                     bool *done)

@@ -1,5 +1,5 @@
-/* A run knows its model and its data; a file of weights knows its model at best, and the data that
- * are usual for it are meant unless others are asked for. */
+/* A run records its model and its data. A file of weights records its model at best; its data set
+ * is the usual one for that model unless another is requested. */
 #include "trained.h"
 
 #include <stdio.h>
@@ -15,12 +15,12 @@ struct typed {
 
 static const struct syn_setting rows[] = {
     SYN_SETTING_ROW(struct typed, TEXT, model, "", 0, 0, NULL,
-                    "read a file of weights as this model's, if it does not say so itself"),
+                    "use this model for a file of weights that does not name its model"),
     SYN_SETTING_ROW(struct typed, COUNT, batch, "0", 0, 1000000, NULL,
                     "compute this many examples at once; 0: as in training"),
     SYN_SETTING_ROW(struct typed, COUNT, threads, "1", 1, 1024, NULL, "compute on this many cores"),
     SYN_SETTING_ROW(struct typed, SWITCH, best, "off", 0, 1, NULL,
-                    "take the weights of the run's best evaluation instead of the last"),
+                    "use the weights of the run's best evaluation instead of the last"),
 };
 static const struct syn_settings_table table = {"Weights", rows, sizeof rows / sizeof rows[0]};
 
@@ -37,7 +37,7 @@ static enum syn_status open_run(const char *path, const struct typed *typed,
         path, typed->best ? SYN_WEIGHTS_BEST : SYN_WEIGHTS_LAST, &trained->weights);
     if (status == SYN_OK)
         status = syn_train_recall(path, &trained->options);
-    trained->options.resume[0] = '\0'; /* nothing goes on here */
+    trained->options.resume[0] = '\0'; /* nothing is resumed here */
     return status;
 }
 
@@ -50,7 +50,7 @@ static enum syn_status open_file(const char *path, const struct typed *typed,
     const struct syn_weights_info *info = syn_weights_info(trained->weights);
     const char *model = typed->model[0] ? typed->model : info->model;
     if (!model[0]) {
-        usage_error("%.256s does not say which model it belongs to; use --model", path);
+        usage_error("%.256s does not name its model; use --model", path);
         return SYN_INVALID;
     }
     status = syn_train_defaults(model, &trained->options);
@@ -79,7 +79,7 @@ enum syn_status trained_open(const struct command *self, const struct flag_set *
     if (status == SYN_OK)
         status =
             is_directory(path) ? open_run(path, &typed, trained) : open_file(path, &typed, trained);
-    if (status == SYN_OK) /* what was typed goes over it */
+    if (status == SYN_OK) /* typed flags override it */
         status = flags_read(self, sets, count, argc, argv, flags);
     trained->options.threads = typed.threads;
     if (typed.batch > 0)

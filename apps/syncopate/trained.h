@@ -1,5 +1,5 @@
-/* What commands that use trained weights share: weights of a run or of a file, and the settings
- * that go with them. */
+/* Shared by commands that use trained weights: the weights of a run or a file, and their
+ * settings. */
 #ifndef SYN_APP_TRAINED_H
 #define SYN_APP_TRAINED_H
 
@@ -9,12 +9,12 @@
 #include "command.h"
 
 struct trained {
-    struct syn_train_options options; /* of the run, or usual for the file's model */
+    struct syn_train_options options; /* of the run, or the usual ones of the file's model */
     struct syn_weights *weights;
 };
 
-/* Read the command line: the first word is a run or a file of weights, which is opened; what was
- * typed of data, model, batch and threads goes over what belongs to it.
+/* Read the command line: the first argument is a run or a file of weights, which is opened; typed
+ * flags for data, model, batch and threads override its own settings.
  *   own  the command's own flags, filled in */
 enum syn_status trained_open(const struct command *self, const struct flag_set *own, int argc,
                              char **argv, struct trained *trained, struct flags *flags);

@@ -1,4 +1,4 @@
-# Completion of syncopate for bash. The command itself says what there is: --help=words prints a line
+# Completion of syncopate for bash. The command itself provides the words: --help=words prints a line
 # for each word, with what it takes and what it does, separated by tabs.
 _syncopate() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}

@@ -1,4 +1,4 @@
-# Completion of syncopate for fish. The command itself says what there is: --help=words prints a line
+# Completion of syncopate for fish. The command itself provides the words: --help=words prints a line
 # for each word, with what it takes and what it does, separated by tabs.
 function __syncopate_words
     set -l path

@@ -1,4 +1,4 @@
-// Where the time of steps went, as stacked bars: one bar a run, and for each run one a logging interval.
+// Where the time of a step goes, as stacked bars: one bar per run, and for each run one per logging interval.
 
 // On the training thread, in this order; they add up to a step.
 const PARTS = [
@@ -9,7 +9,7 @@ const PARTS = [
     {key: 'wait', label: 'wait for the exchange'},
     {key: 'update', label: 'update of the weights'},
 ];
-// On the communication thread at the same time: what of it nothing else hides is the wait.
+// On the communication thread at the same time: the part that is not hidden by other work is the wait.
 const EXCHANGE = {key: 'exchange', label: 'exchange, at the same time'};
 
 const sumOf = values => PARTS.reduce((sum, part) => sum + values[part.key], 0);

@@ -1,9 +1,9 @@
-// Charts as SVG: numbers in words, scales, axes, lines, and the values under a pointer, a finger or the arrow
+// Charts as SVG: numbers as text, scales, axes, lines, and the values under a pointer, a finger or the arrow
 // keys. Text reaches the page as text nodes only, so that no name or setting can become markup.
 'use strict';
 
 const SVG = 'http://www.w3.org/2000/svg';
-const KINDS = 8; // colours, each with its own mark; every further eight series get another dash
+const KINDS = 8; // colours, each with its own mark; each further group of eight series gets another dash pattern
 
 function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
@@ -36,7 +36,7 @@ function withPower(value, digits) {
     return `${Number(mantissa)}·10${raised.join('')}`;
 }
 
-// A number of so many digits as a person writes it: no zeros at the end, no exponent where it can be helped.
+// A number with this many digits as a person writes it: no trailing zeros, no exponent unless it is needed.
 function words(value, digits = 4) {
     if (!Number.isFinite(value)) return '–';
     const size = Math.abs(value);
@@ -45,7 +45,7 @@ function words(value, digits = 4) {
     return grouped(String(Number(value.toFixed(Math.min(decimals, 8)))));
 }
 
-// The same for columns: zeros at the end stay.
+// The same for columns: trailing zeros stay.
 function fixed(value, decimals) {
     return Number.isFinite(value) ? grouped(value.toFixed(decimals)) : '–';
 }
@@ -55,7 +55,7 @@ function rounded(value, digits) {
     return fixed(value, value === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
 }
 
-// [name, size, from what on it is used]
+// [name, size, the smallest value it is used for]
 const BYTES = [['B', 1, 0], ['kB', 1e3, 1e3], ['MB', 1e6, 1e6], ['GB', 1e9, 1e9], ['TB', 1e12, 1e12]];
 const SECONDS = [['s', 1, 0], ['min', 60, 600], ['h', 3600, 36000]];
 
@@ -100,7 +100,7 @@ function powerTicks(low, high, count) {
     return ticks;
 }
 
-// A way from values to places, with about count ticks. form: linear, log or log2.
+// A mapping from values to positions, with about count ticks. form: linear, log or log2.
 function scale(form, [low, high], [from, to], count) {
     const bend = form === 'linear' ? value => value : Math.log;
     const width = bend(high) - bend(low) || 1;
@@ -108,18 +108,18 @@ function scale(form, [low, high], [from, to], count) {
     return {ticks, at: value => from + (bend(value) - bend(low)) / width * (to - from)};
 }
 
-// The lowest and the highest of values; there may be more of them than a call can have arguments.
+// The lowest and the highest value; there may be more values than a call can have arguments.
 function extremes(values) {
     return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
 }
 
-// Whether values are so far apart, by a factor, that they need a logarithmic axis.
+// Whether values differ by such a factor that they need a logarithmic axis.
 function spans(values, times) {
     const [low, high] = extremes(values);
     return low > 0 && low < Infinity && high / low >= times;
 }
 
-// Bounds of values with a little air around them, within limits that values cannot leave.
+// Bounds of values with a small margin, within limits that values cannot exceed.
 function bounds(values, form, limits = [-Infinity, Infinity]) {
     const [low, high] = extremes(values);
     if (low > high) return form === 'linear' ? [0, 1] : [1, 2];
@@ -129,7 +129,7 @@ function bounds(values, form, limits = [-Infinity, Infinity]) {
     return [low >= 0 && low < air ? 0 : Math.max(low - air, limits[0]), Math.min(high + air, limits[1])];
 }
 
-// Of very many points, the lowest and the highest of every few: what an eye could see of them.
+// Thin out very many points: keep the lowest and the highest of every few, which is all that is visible.
 function thin(points, most = 1200) {
     if (points.length <= most) return points;
     const few = Math.ceil(points.length / (most / 2));
@@ -168,7 +168,7 @@ function swatch(index) {
         shape('path', {class: `line ${colourOf(index)} ${dashOf(index)}`, d: 'M1 6H25'}), mark(index, 13, 6, 4));
 }
 
-// The box with the values of one place; rows are [picture, name, value].
+// The box with the values at one position; rows are [picture, name, value].
 const tip = {
     show(x, y, head, rows) {
         const box = document.getElementById('tip');
@@ -187,8 +187,8 @@ const tip = {
 };
 addEventListener('scroll', () => tip.hide(), {passive: true});
 
-// What all charts share: a figure with a heading, and an SVG as wide as there is room, drawn again when that
-// changes. Those that extend it have draw(), and use show() to say what.
+// What all charts share: a figure with a heading, and an SVG as wide as the available space, redrawn when that
+// changes. Subclasses implement draw(); show() sets what they draw.
 class Chart {
     constructor(name, heading, unit) {
         this.svg = shape('svg', {role: 'img', tabindex: 0});
@@ -228,7 +228,7 @@ class Chart {
         this.svg.append(shape('line', {class: name, x1, y1, x2, y2}));
     }
 
-    // A value of the y axis at each tick, and a line across.
+    // The value on the y axis at each tick, and a grid line.
     drawLevels(scaleY, left, inWords) {
         for (const tick of scaleY.ticks) {
             this.line('grid', left, scaleY.at(tick), this.width - 6, scaleY.at(tick));
@@ -245,13 +245,13 @@ class Chart {
         this.text(this.width - 6, bottom + 31, 'end', axis.label);
     }
 
-    // Where on the screen a place of the drawing is.
+    // The screen position of a point in the drawing.
     onScreen(x, y) {
         const box = this.svg.getBoundingClientRect();
         return [box.left + x / this.width * box.width, box.top + y / this.height * box.height];
     }
 
-    // Arrow keys go through count() places; tell(i) shows one of them.
+    // Arrow keys step through count() positions; tell() shows the current one.
     key(event) {
         const last = this.count() - 1;
         const now = this.place ?? -1;
@@ -274,8 +274,8 @@ class Chart {
 const GROUND = 36; // room for the x axis
 
 // Lines. show() takes {series, x, y}. A series is {name, index, points: [[x, y], ...]}, with `marks` at its
-// points, `faint` if it stands behind the others, `what` it is of; x is {label, unit, form, words}; y is {form,
-// words}, with `range`, the values that must be seen, if those are not all, and `limits`.
+// points, `faint` if it is drawn behind the others, `what` it shows; x is {label, unit, form, words}; y is {form,
+// words}, with `range`, the values that must be visible if not all of them, and `limits`.
 class LineChart extends Chart {
     constructor(name, heading, unit, height = 250) {
         super(name, heading, unit);
@@ -343,7 +343,7 @@ class LineChart extends Chart {
             `Last values: ${ends.join(', ') || 'none'}.`;
     }
 
-    // What each series has at or near the place.
+    // The value of each series at or near the current position.
     near() {
         const at = this.scaleX.at(this.places[this.place]);
         const far = point => Math.abs(this.scaleX.at(point[0]) - at);

@@ -1,5 +1,5 @@
-/* Files are opened without waiting and then asked what they are, so that nobody can swap them in
- * between; they are written under another name first. */
+/* Files are opened without blocking and their type is checked afterwards, so that they cannot be
+ * swapped in between. They are written under another name first. */
 #include "file.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static enum syn_status read_all(int file, const char *path, size_t most, struct 
     char part[16384];
     size_t begun = text->length;
     ssize_t got;
-    text_put(text, ""); /* an empty file is a text too */
+    text_put(text, ""); /* an empty file is valid text too */
     while ((got = read(file, part, sizeof part)) > 0) {
         text_add(text, part, (size_t)got);
         if (text->length - begun > most)
@@ -41,7 +41,7 @@ enum syn_status file_read(const char *path, size_t most, struct text *text)
     if (fstat(file, &about) != 0)
         status = refuse(path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
-        status = refuse(path, "it is not a plain file");
+        status = refuse(path, "not a regular file");
     else
         status = read_all(file, path, most, text);
     close(file);
@@ -63,7 +63,8 @@ enum syn_status file_write(const char *path, const struct text *text)
     char part[PATH_MAX];
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
-        return syn_report(SYN_INVALID, "cannot write %s: it exists and is not a plain file", path);
+        return syn_report(SYN_INVALID, "cannot write %s: it exists and is not a regular file",
+                          path);
     if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
         return syn_report(SYN_INVALID, "cannot write %.64s...: the name is too long", path);
     if (write_through(part, text) && rename(part, path) == 0)

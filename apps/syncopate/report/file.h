@@ -1,4 +1,4 @@
-/* Files as a whole. */
+/* Reading and writing whole files. */
 #ifndef SYN_APP_REPORT_FILE_H
 #define SYN_APP_REPORT_FILE_H
 
@@ -8,12 +8,12 @@
 
 #include "text.h"
 
-/* Add a file's bytes to text. A file that is not there, is none (a pipe would make us wait), or is
- * larger than most: SYN_INVALID. */
+/* Add a file's bytes to text. SYN_INVALID if the file does not exist, is not a regular file (a pipe
+ * would block us), or is larger than most. */
 enum syn_status file_read(const char *path, size_t most, struct text *text);
 
-/* Make path hold text: whole, or as it was before. What is there and is no plain file, or a folder
- * that is not there: SYN_INVALID. */
+/* Replace the contents of path by text; on failure path is unchanged. SYN_INVALID if path exists
+ * and is not a regular file, or if its folder does not exist. */
 enum syn_status file_write(const char *path, const struct text *text);
 
 #endif

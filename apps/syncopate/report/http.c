@@ -1,6 +1,5 @@
-/* Requests come from anyone who can reach the port, so every byte is looked at before it is
- * believed: sizes are bounded, a control character ends the matter, and the Host line must name
- * us. */
+/* Requests come from anyone who can reach the port, so every byte is checked: sizes are bounded, a
+ * control character is an error, and the Host line must name this server. */
 #include "http.h"
 
 #include <stdio.h>
@@ -18,7 +17,7 @@ static bool is_like(struct line line, const char *words)
     return line.length == strlen(words) && strncasecmp(line.at, words, line.length) == 0;
 }
 
-/* Take a line off; its end may be a bare newline. */
+/* Read the next line; it may end in a bare newline. */
 static bool next_line(const char **at, const char *end, struct line *line)
 {
     const char *stop = memchr(*at, '\n', (size_t)(end - *at));
@@ -39,7 +38,7 @@ static bool is_printable(struct line line)
     return true;
 }
 
-/* Take a word and the space after it off a line. */
+/* Remove a word and the space after it from a line. */
 static struct line next_word(struct line *line)
 {
     const char *space = memchr(line->at, ' ', line->length);
@@ -50,7 +49,7 @@ static struct line next_word(struct line *line)
     return word;
 }
 
-/* "host: 127.0.0.1:8080"; blanks around the value do not count. */
+/* "host: 127.0.0.1:8080"; blanks around the value are ignored. */
 static bool is_our_host(struct line line, uint16_t port)
 {
     char expected[32];

@@ -1,4 +1,4 @@
-/* Jansson takes an array where an object is wanted; the rest is its own. */
+/* Jansson also accepts an array, which is refused here; the rest is left to it. */
 #include "object.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The parts of the page are files of their own, so that editors and browsers know what they are;
- * the build makes arrays of them. Here they are put into each other. */
+/* The parts of the page are separate files, so that editors and browsers recognize them; the build
+ * turns them into arrays. Here they are assembled. */
 #include "page.h"
 
 #include <stdint.h>
@@ -44,7 +44,7 @@ const char *page_version(const struct text *data)
     return data->bytes + VERSION_AT;
 }
 
-/* What stands in place of a mark. They come in this order. */
+/* What replaces a mark. The marks occur in this order. */
 struct part {
     const char *mark;
     const char *bytes;

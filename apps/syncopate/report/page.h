@@ -1,4 +1,4 @@
-/* The page: report/page.html with its style, its script and what it shows inside, in one file. */
+/* The page: report/page.html with its style, scripts and data, in one file. */
 #ifndef SYN_APP_REPORT_PAGE_H
 #define SYN_APP_REPORT_PAGE_H
 
@@ -9,9 +9,9 @@
 
 #include "text.h"
 
-/* Add what a page shows: {"follow": ..., "version": ..., "runs": [...]}. The version changes
+/* Add the data of a page: {"follow": ..., "version": ..., "runs": [...]}. The version changes
  * whenever the runs do.
- *   is_followed  the page shall ask its server for news */
+ *   is_followed  the page polls its server for updates */
 enum syn_status page_add_data(const char *const *paths, size_t count, bool is_followed,
                               struct text *text);
 

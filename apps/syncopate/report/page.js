@@ -1,4 +1,4 @@
-// The page: what the runs' files say, as tables and charts, a section for each model and data set.
+// The page: the contents of the runs' files as tables and charts, with a section for each model and data set.
 
 const AXES = [['seconds', 'time'], ['steps', 'steps'], ['bytes', 'bytes']];
 const TRACES = [
@@ -8,7 +8,7 @@ const TRACES = [
     {key: 'staleness_mean', heading: 'Staleness', unit: 'updates', spread: Infinity},
 ];
 const MOST_COLUMNS = 60;
-const UNINTERESTING = new Set(['out', 'overwrite', 'run_steps']); // they differ without making a difference
+const UNINTERESTING = new Set(['out', 'overwrite', 'run_steps']); // differences in these do not affect the run
 
 const chosen = {axis: 'seconds', hidden: new Set()};
 const isNumber = value => typeof value === 'number' && Number.isFinite(value);
@@ -16,7 +16,7 @@ const numberOr = (value, otherwise) => isNumber(value) ? value : otherwise;
 const asText = value => value === undefined ? '–' : typeof value === 'number' ? words(value, 6)
     : String(value) || '(none)';
 
-// A run as the charts want it: its lines, with the bytes that were sent up to each.
+// A run in the form the charts need: its lines, with the bytes sent up to each.
 function readRun(entry) {
     const lines = [];
     const evaluated = [];
@@ -51,14 +51,14 @@ function lastOf(lines, field) {
     return having.length ? having[having.length - 1][field] : NaN;
 }
 
-// The last folder is name enough, unless two runs share it.
+// A run is named after its last folder, unless two runs share that.
 function nameRuns(runs) {
     const short = run => run.path.replace(/\/+$/, '').split('/').pop() || run.path;
     for (const run of runs)
         run.name = runs.some(other => other !== run && short(other) === short(run)) ? run.path : short(run);
 }
 
-// What the summary says; where a run has none, what its lines say so far.
+// Results from the summary or, if the run has none yet, from its lines so far.
 function resultsOf(run) {
     const speed = run.onText ? 'words_per_s' : 'images_per_s';
     const say = (field, otherwise) => run.summary ? numberOr(run.summary[field], NaN) : otherwise;
@@ -89,7 +89,7 @@ function timesOf(lines) {
         update: Math.max(0, at('update_ms') - select - encode - wait), exchange: at('exchange_ms')};
 }
 
-// A run's lines in so few parts that each can be seen.
+// A run's lines, grouped into few enough parts that each is visible.
 function columnsOf(run) {
     const few = Math.ceil(run.lines.length / MOST_COLUMNS) || 1;
     const columns = [];
@@ -100,7 +100,7 @@ function columnsOf(run) {
     return columns;
 }
 
-// heads are [label, what it is of or in]; a row is [children of its head, ...cells of {value, text}].
+// heads are [label, part or unit]; a row is [children of its head, ...cells of {value, text}].
 function table(name, caption, heads, rows) {
     const head = heads.map(([label, small]) =>
         element('th', {scope: 'col'}, label, small ? element('small', {}, small) : null));
@@ -143,7 +143,7 @@ function settingsTables(runs) {
         table('wide values', '', heads, rowsOf(names)));
     if (runs.length === 1) return [all];
     if (!differing.length) return [element('p', {class: 'note'}, 'These runs have the same settings.'), all];
-    const made = table('wide values', 'Those that differ between these runs.', heads, rowsOf(differing));
+    const made = table('wide values', 'Settings that differ between these runs.', heads, rowsOf(differing));
     made.dataset.table = 'settings';
     return [made, all];
 }
@@ -163,7 +163,7 @@ function axisFor(key, runs) {
     return {of: line => line.seconds / size, label: `time, ${name}`, unit: name, form: 'linear', words: v => words(v)};
 }
 
-// Methods differ by factors in what they send: then only a logarithmic axis shows more than one of them.
+// Methods may differ by large factors in what they send; then only a logarithmic axis shows all of them.
 function bytesAxisFor(runs) {
     const totals = runs.map(run => run.bytes);
     if (spans(totals, 8))
@@ -173,24 +173,24 @@ function bytesAxisFor(runs) {
         words: v => words(v)};
 }
 
-// How the lines of training are drawn: behind those of the tests, if there are any.
+// How training lines are drawn: behind the test lines, if there are any.
 const behindTests = run => ({faint: run.evaluated.length > 0, what: 'training'});
 const valuesOf = series => series.flatMap(one => one.points.map(point => point[1]));
 const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-// One model on one data set: tables and charts, filled again whenever there are news.
+// One model on one data set: tables and charts, refilled whenever there is new data.
 class Section {
     constructor(title, id) {
         this.lead = element('p', {class: 'lead'});
         this.summary = element('div');
-        this.legend = element('ul', {class: 'legend', 'aria-label': 'runs, to show or hide'});
+        this.legend = element('ul', {class: 'legend', 'aria-label': 'show or hide runs'});
         this.loss = new LineChart('loss', 'Loss', '');
         this.score = new LineChart('accuracy', 'Accuracy', '');
         this.times = new BarChart('times', 'Where the time of a step went', 'mean over the run, ms');
         this.strips = new Map();
         this.stripList = element('div', {class: 'charts small'});
         this.traces = TRACES.map(trace => [trace, new LineChart(trace.key, trace.heading, '', 190)]);
-        this.noTraces = element('p', {class: 'note'}, 'These runs exchange nothing.');
+        this.noTraces = element('p', {class: 'note'}, 'These runs do not exchange anything.');
         this.settings = element('div');
         const keys = [...PARTS, EXCHANGE].map(part => element('li', {}, partKey(part.key), part.label));
         this.element = element('section', {id, 'aria-label': title}, element('h2', {}, title), this.lead, this.summary,
@@ -200,7 +200,7 @@ class Section {
             element('p', {class: 'note'}, 'Thin lines: training batches, each point the mean of a logging interval. ' +
                 'Lines with marks: the test set.'),
             element('h3', {}, 'Time'), element('ul', {class: 'keys'}, ...keys), this.times.element,
-            element('details', {open: true}, element('summary', {}, 'As it changed over each run'), this.stripList),
+            element('details', {open: true}, element('summary', {}, 'Over the course of each run'), this.stripList),
             element('h3', {}, 'What is sent and what is kept'), this.noTraces,
             element('div', {class: 'charts small'}, ...this.traces.map(([, chart]) => chart.element)),
             element('h3', {}, 'Settings'), this.settings);
@@ -264,11 +264,11 @@ class Section {
         const lines = [...runs.map(run => series(run, run.lines, 'loss', behindTests(run))),
             ...runs.map(run => series(run, run.evaluated, 'test_loss', {marks: true, what: 'test'}))];
         const isLog = spans(valuesOf(lines), 8);
-        this.loss.setHeading('Loss', isLog ? 'nats a label, log' : 'nats a label');
+        this.loss.setHeading('Loss', isLog ? 'nats per label, log' : 'nats per label');
         this.loss.show({series: lines, x, y: {form: isLog ? 'log' : 'linear', words}});
     }
 
-    // The tests decide what is seen of the axis: they are what is compared, and training begins far below.
+    // The test values set the visible range: they are what is compared, and training starts far below.
     drawScore(runs, x, series) {
         const onText = this.runs.some(run => run.onText);
         const [field, times] = onText ? ['test_perplexity', 1] : ['test_accuracy', 100];
@@ -283,7 +283,7 @@ class Section {
     drawTimes(runs) {
         const columns = runs.map(columnsOf);
         const sums = columns.flat().map(({values}) => sumOf(values)).sort((a, b) => a - b);
-        const most = 1.15 * (sums[Math.floor(0.97 * sums.length)] || 1); // a hiccup shall not flatten all the rest
+        const most = 1.15 * (sums[Math.floor(0.97 * sums.length)] || 1); // a single slow interval must not flatten all the others
         const steps = Math.max(1, ...columns.flat().map(({to}) => to));
         this.times.show(runs.map(run => ({name: run.name, values: timesOf(run.lines)})));
         this.stripList.replaceChildren(...runs.map((run, i) => {
@@ -308,7 +308,7 @@ class Section {
     }
 }
 
-// What `syncopate simulate` found.
+// Results of `syncopate simulate`.
 class Simulation {
     constructor(title, id) {
         this.title = title;
@@ -331,7 +331,7 @@ class Simulation {
         const chart = new LineChart(`simulation-${number}`, label, unit);
         const lines = series.map(({name, points}) =>
             ({name, index: names.indexOf(name), points: [...points].sort((a, b) => a[0] - b[0]), marks: true}));
-        const isShare = extremes(valuesOf(lines))[1] <= 1; // whose distance to nothing is what counts
+        const isShare = extremes(valuesOf(lines))[1] <= 1; // for which the distance from zero matters
         const isLog = !isShare && spans(valuesOf(lines), 20);
         if (isLog) chart.setHeading(label, unit ? `${unit}, log` : 'log');
         const y = isLog ? {form: 'log', words} : {form: 'linear', words, range: [0, ...valuesOf(lines)]};
@@ -345,11 +345,11 @@ class Simulation {
             const found = one.points.find(point => point[0] === place);
             return {value: found ? found[1] : '', text: found ? words(found[1]) : '–'};
         })]);
-        return element('details', {}, element('summary', {}, `In figures: ${label}${unit ? `, ${unit}` : ''}`),
+        return element('details', {}, element('summary', {}, `Table: ${label}${unit ? `, ${unit}` : ''}`),
             table('wide', '', [[x.label], ...series.map(one => [one.name])], rows));
     }
 
-    draw() {} // does not depend on what is chosen
+    draw() {} // does not depend on the chosen axis or runs
 }
 
 const sections = new Map();
@@ -404,10 +404,10 @@ function tellState(name, text) {
 
 function tellFollowing({runs}) {
     const goesOn = runs.some(entry => entry.settings && !entry.summary);
-    tellState('live', goesOn ? 'Following: what is new appears by itself.' : 'All runs have ended.');
+    tellState('live', goesOn ? 'Following: this page updates automatically.' : 'All runs have ended.');
 }
 
-// Ask our server once a second, less often while it does not answer; it says nothing if nothing is new.
+// Poll our server once a second, less often while it does not respond; the response is empty if nothing is new.
 async function follow(latest) {
     let pause = 1000;
     tellFollowing(latest);
@@ -421,7 +421,7 @@ async function follow(latest) {
             tellFollowing(latest);
             pause = 1000;
         } catch (error) {
-            tellState('lost', `No news (${error.message}). This is what was known last.`);
+            tellState('lost', `No connection (${error.message}). Showing the last known state.`);
             pause = Math.min(2 * pause, 15000);
         }
     }

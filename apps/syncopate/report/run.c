@@ -1,6 +1,6 @@
-/* Settings, summary and lines are checked and then copied as they are: the page reads the very
- * digits that the run has written. A line that is not whole is where a killed run ended; nothing
- * after it is trusted. */
+/* Settings, summary and lines are checked and then copied unchanged: the page reads exactly the
+ * digits that the run wrote. An incomplete line is where a killed run ended; nothing after it is
+ * trusted. */
 #include "run.h"
 
 #include <limits.h>
@@ -22,11 +22,11 @@
 static enum syn_status join(const char *folder, const char *name, char path[PATH_MAX])
 {
     if (snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX)
-        return syn_report(SYN_INVALID, "%.64s...: the name is too long", folder);
+        return syn_report(SYN_INVALID, "%.64s...: path too long", folder);
     return SYN_OK;
 }
 
-/* Read an object. Anything else is refused, with the line where it goes wrong. */
+/* Read an object. Anything else is refused, with the line of the error. */
 static enum syn_status read_object(const struct text *bytes, const char *path, const char *what,
                                    json_t **object)
 {
@@ -37,7 +37,7 @@ static enum syn_status read_object(const struct text *bytes, const char *path, c
     return syn_report(SYN_INVALID, "%s is %s: %s (line %d)", path, what, why.text, why.line);
 }
 
-/* Add the object that is all of a file. */
+/* Add the object that makes up a whole file. */
 static enum syn_status add_object(const char *path, struct text *text)
 {
     struct text bytes = {0};
@@ -59,7 +59,7 @@ static bool is_object(const char *bytes, size_t count)
     return object != NULL;
 }
 
-/* Add whole lines as an array; returns whether something else follows them. */
+/* Add the complete lines as an array; returns whether anything else follows them. */
 static bool add_lines(const struct text *bytes, struct text *text)
 {
     const char *at = bytes->bytes;
@@ -95,7 +95,7 @@ static enum syn_status add_metrics(const char *folder, struct text *text)
     return status;
 }
 
-/* Null if there is none: the run has not ended. */
+/* Null if there is none: the run has not finished. */
 static enum syn_status add_summary(const char *folder, struct text *text)
 {
     char path[PATH_MAX];
@@ -132,7 +132,7 @@ static enum syn_status add_simulation(const char *path, struct text *text)
     enum syn_status status = file_read(path, MOST_FIGURES, &bytes);
     if (status == SYN_OK)
         status =
-            read_object(&bytes, path, "neither the folder of a run nor a JSON object", &object);
+            read_object(&bytes, path, "neither the directory of a run nor a JSON object", &object);
     if (status == SYN_OK)
         status = simulation_check(path, object);
     if (status == SYN_OK) {
@@ -144,7 +144,7 @@ static enum syn_status add_simulation(const char *path, struct text *text)
     return status;
 }
 
-/* One word of the command line. */
+/* One argument of the command line. */
 static enum syn_status add_path(const char *path, struct text *text)
 {
     struct stat about;

@@ -1,4 +1,4 @@
-/* What a page is made of: runs, as `syncopate train` leaves them, and results of simulations. */
+/* The contents of a page: runs as written by `syncopate train`, and results of simulations. */
 #ifndef SYN_APP_REPORT_RUN_H
 #define SYN_APP_REPORT_RUN_H
 
@@ -6,10 +6,10 @@
 
 #include "text.h"
 
-/* Add a JSON array with an object for each path. Of a run: "path"; "settings" and "summary" (null
- * if it has not ended) as the files have them; "metrics", the lines of its file up to the first
- * that is not whole; "cut", whether there was one. Of a file of a simulation: "path" and
- * "simulation", see docs/report.md. What is neither: SYN_INVALID, and text is of no use. */
+/* Add a JSON array with an object for each path. For a run: "path"; "settings" and "summary" (null
+ * if it has not finished) as in the files; "metrics", the lines of its file up to the first
+ * incomplete one; "cut", whether there was one. For a simulation's file: "path" and "simulation",
+ * see docs/report.md. Anything else: SYN_INVALID, and text is unusable. */
 enum syn_status runs_read(const char *const *paths, size_t count, struct text *text);
 
 #endif

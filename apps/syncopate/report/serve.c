@@ -1,6 +1,6 @@
-/* One thread and poll(): a handful of browser tabs ask once a second. Everything is bounded, the
- * number of connections, the bytes of a request and the seconds of a visit, so that whoever
- * connects and then says nothing only keeps a place for a while. */
+/* One thread and poll(): a handful of browser tabs send a request once a second. The number of
+ * connections, the bytes of a request and the duration of a visit are all bounded, so a client that
+ * connects and sends nothing only occupies a place for a while. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 
 #define MOST_VISITS 16
 #define VISIT_MS    5000
-#define NAP_MS      500 /* a signal that comes just before poll() is seen after that */
+#define NAP_MS      500 /* a signal that arrives just before poll() is noticed after that */
 
 /* A connection. */
 struct visit {
@@ -30,7 +30,7 @@ struct visit {
     int64_t ends_ms;
     char request[HTTP_MOST_BYTES];
     size_t got;
-    struct text answer; /* empty while the request comes in */
+    struct text answer; /* empty while the request is being received */
     size_t sent;
 };
 
@@ -106,7 +106,7 @@ static void welcome(struct server *server, struct visit *visit)
         end_visit(visit);
 }
 
-/* Answer with the page or its data, as the runs are now. */
+/* Respond with the page or its data, from the current state of the runs. */
 static void show(const struct server *server, struct visit *visit, bool wants_page,
                  const char *version)
 {
@@ -171,7 +171,7 @@ static struct visit *find_place(struct server *server)
     return NULL;
 }
 
-/* Wait for something to happen, and deal with it. */
+/* Wait for events and handle them. */
 static void serve_once(struct server *server)
 {
     struct pollfd asked[MOST_VISITS + 1];
@@ -201,14 +201,14 @@ static void serve_once(struct server *server)
 
 enum syn_status serve(const char *const *paths, size_t count, uint16_t port)
 {
-    static struct server server; /* with room for requests, too large for a stack */
+    static struct server server; /* static, as the request buffers are too large for the stack */
     server = (struct server){.paths = paths, .count = count};
     for (size_t i = 0; i < MOST_VISITS; i++)
         server.visits[i].socket = -1;
     enum syn_status status = listen_on(&server, port);
     if (status == SYN_OK) {
         catch_signals();
-        printf("http://127.0.0.1:%u/ (Ctrl-C ends it)\n", server.port);
+        printf("http://127.0.0.1:%u/ (Ctrl-C to stop)\n", server.port);
         fflush(stdout);
     }
     while (status == SYN_OK && !wants_end)

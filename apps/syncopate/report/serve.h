@@ -1,4 +1,4 @@
-/* A page that is served while its runs go on. */
+/* Serves a page while its runs continue. */
 #ifndef SYN_APP_REPORT_SERVE_H
 #define SYN_APP_REPORT_SERVE_H
 
@@ -8,7 +8,7 @@
 #include <syncopate/status.h>
 
 /* Serve the page of these runs on 127.0.0.1 until Ctrl-C or SIGTERM, and print its address. Blocks.
- *   port  0: any that is free */
+ *   port  0: any free port */
 enum syn_status serve(const char *const *paths, size_t count, uint16_t port);
 
 #endif

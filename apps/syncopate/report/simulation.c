@@ -1,4 +1,4 @@
-/* A page has no one to complain to, so what it will draw is checked here, member by member. */
+/* The page cannot report errors, so its input is checked here, member by member. */
 #include "simulation.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 typedef bool good(const json_t *value);
 
-/* Whether every element of an array is good; none at all is not. */
+/* Whether every element of an array is good; an empty array is not. */
 static bool every(const json_t *array, good *is_good)
 {
     size_t count = json_array_size(array); /* 0 if it is not an array */
@@ -24,7 +24,7 @@ static bool has_text(const json_t *object, const char *name)
     return json_is_string(json_object_get(object, name));
 }
 
-/* [x, y], x above 0: it is drawn on a logarithmic axis. */
+/* [x, y], x above 0, as its axis is logarithmic. */
 static bool is_point(const json_t *value)
 {
     const json_t *x = json_array_get(value, 0);

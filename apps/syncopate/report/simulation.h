@@ -1,4 +1,4 @@
-/* The form of a simulation's results. */
+/* Checks the format of a simulation's results. */
 #ifndef SYN_APP_REPORT_SIMULATION_H
 #define SYN_APP_REPORT_SIMULATION_H
 
@@ -6,7 +6,7 @@
 
 #include <syncopate/status.h>
 
-/* Whether an object has the form of docs/report.md; else SYN_INVALID with the place.
+/* Check that an object has the format of docs/report.md; SYN_INVALID with the place if not.
  *   path  of its file, for the message */
 enum syn_status simulation_check(const char *path, const json_t *object);
 

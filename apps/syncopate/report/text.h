@@ -1,4 +1,4 @@
-/* Text that grows. Running out of memory is remembered, and asked about once, at the end. */
+/* A growing text buffer. Running out of memory is recorded and checked once, at the end. */
 #ifndef SYN_APP_REPORT_TEXT_H
 #define SYN_APP_REPORT_TEXT_H
 
@@ -7,9 +7,9 @@
 
 #include <syncopate/status.h>
 
-/* Zeroed to begin. */
+/* Zero it before use. */
 struct text {
-    char *bytes; /* [length], and a NUL after them; NULL while nothing was added */
+    char *bytes; /* [length] and a terminating NUL; NULL until something is added */
     size_t length;
     size_t capacity;
     bool is_short; /* of memory: something is missing */
@@ -18,11 +18,11 @@ struct text {
 void text_add(struct text *text, const char *bytes, size_t count);
 void text_put(struct text *text, const char *words);
 
-/* Add words as a JSON string that may stand inside a script element. */
+/* Add words as a JSON string that is safe inside a script element. */
 void text_add_quoted(struct text *text, const char *words);
 
-/* Add good JSON so that it may stand inside a script element: "<" can only be in its strings, and
- * is written there as an escape, so that no value can end the element. */
+/* Add valid JSON in a form that is safe inside a script element: "<" can occur only in its strings
+ * and is escaped there, so that no value can close the element. */
 void text_add_json(struct text *text, const char *bytes, size_t count);
 
 /* SYN_MEMORY if something is missing. */

@@ -77,7 +77,7 @@ static void check_tells_what_a_set_is(void **state)
     scratch_write_text("t/text/ptb.valid.txt", "a\n");
     scratch_write_text("t/text/ptb.test.txt", "b\n");
     assert_int_equal(run("check", "text", "--dir=t", text, sizeof text), 0);
-    assert_string_equal(text, "text: 2 + 1 + 1 words to predict, 4 known\n");
+    assert_string_equal(text, "text: 2 + 1 + 1 words to predict, vocabulary of 4\n");
 }
 
 int main(void)

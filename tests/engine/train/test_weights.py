@@ -124,7 +124,7 @@ class Weights(unittest.TestCase):
         self.train("run", "--checkpoint-every", "2")
         shutil.rmtree(self.path("run/checkpoints/step-3"))
         done = call("export", self.path("run"), "-o", self.path("weights.safetensors"))
-        self.assertIn("step 2 of 3: the run has not ended", done.stdout)
+        self.assertIn("step 2 of 3: the run has not finished", done.stdout)
         shutil.rmtree(self.path("run/checkpoints"))
         self.refuses(["export", self.path("run"), "-o", self.path("w.safetensors")], "no checkpoint")
         self.assertFalse(os.path.exists(self.path("w.safetensors")))

@@ -1,14 +1,14 @@
-/* Adam with weight decay apart from the gradient:
+/* Adam with weight decay decoupled from the gradient:
  *
  *     W -= lr * wd * W
  *     m  = beta1 * m + (1 - beta1) * g
  *     v  = beta2 * v + (1 - beta2) * g*g
  *     W -= lr/(1 - beta1^t) * m / (sqrt(v)/sqrt(1 - beta2^t) + eps)
  *
- * in the order in which PyTorch rounds it. m and v of a weight whose gradient is zero go on
- * shrinking, so that a sparse gradient is one full of zeros: nothing can be skipped.
+ * in PyTorch's order of rounding. m and v of a weight whose gradient is zero keep shrinking, so a
+ * sparse gradient is treated as one full of zeros: nothing can be skipped.
  *
- * beta^t is made by squaring, not by pow(), whose last bit differs between C libraries. */
+ * beta^t is computed by squaring, not by pow(), whose last bit differs between C libraries. */
 #include <float.h>
 #include <math.h>
 
@@ -62,13 +62,13 @@ static void apply(const struct syn_optimizer_options *options, struct syn_optim_
         float mean = rates.scale * g[i];
         float square = b2 * v[i] + new2 * mean * mean;
         m[i] = b1 * m[i] + new1 * mean;
-        v[i] = square < FLT_MAX ? square : FLT_MAX; /* of a gradient beyond 1e19 */
+        v[i] = square < FLT_MAX ? square : FLT_MAX; /* for a gradient beyond 1e19 */
         w[i] = keep * w[i] - size * (m[i] / (sqrtf(v[i]) / root + eps));
     }
 }
 
 const struct syn_optim syn_optim_adamw = {
-    .part = {"adamw", "Adam: steps divided by the root of the mean square; weight decay apart"},
+    .part = {"adamw", "Adam: steps divided by the root mean square; decoupled weight decay"},
     .counts = true,
     .adapts = true,
     .check = check,

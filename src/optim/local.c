@@ -1,4 +1,4 @@
-/* The table of local updates, and the global gradient that glu reads back. */
+/* The table of local updates, and the global gradient that glu recovers from the weights. */
 #include "optim/local.h"
 
 #define SYN_SETTING(...) /* of the parts */

@@ -1,6 +1,6 @@
-/* Local updates: how a worker moves on from its own gradient while the global weights are under
- * way. Formulas and defaults are those of docs/methods.md; v are the worker's weights, g its own
- * mean gradient. */
+/* Local updates: how a worker updates its weights from its own gradient while the global weights
+ * are under way. Formulas and defaults are those of docs/methods.md; v are the worker's weights, g
+ * its own mean gradient. */
 #ifndef SYN_OPTIM_LOCAL_H
 #define SYN_OPTIM_LOCAL_H
 
@@ -8,23 +8,23 @@
 
 #include "base/table.h"
 
-/* What a local update is given beside v and g. */
+/* The input of a local update besides v and g. */
 struct syn_local_rates {
     float lr; /* the local one */
     float weight_decay;
     float momentum;
-    float global_momentum; /* that of the global optimizer, wherever it is kept */
-    float lambda;          /* 0: the method's own */
+    float global_momentum; /* of the global optimizer, wherever that is kept */
+    float lambda;          /* 0: the method's default */
     float mean_square;
     float alpha;
     float beta;
     const float *snapshot;    /* [count] p, the global weights pulled last */
-    const float *global_mean; /* [count] the mean global gradient read from them; NULL: unknown */
+    const float *global_mean; /* [count] mean global gradient derived from them; NULL: unknown */
 };
 
-/* What the steps from one snapshot to the next add up to, each at its own learning rate: after a
- * drop of the rate, today's says nothing of how far the weights moved before. With lr_j and l_j
- * the global and the local rate of step j, and s_j = 1 + mu + ... + mu^(j-1): */
+/* Sums over the steps from one snapshot to the next, each at its own learning rate: after the rate
+ * drops, the current one does not tell how far the weights moved before. With lr_j and l_j the
+ * global and the local rate of step j, and s_j = 1 + mu + ... + mu^(j-1): */
 struct syn_local_path {
     double length;  /* sum of lr_j */
     double decay;   /* product of 1 - lr_j * wd */
@@ -49,8 +49,8 @@ static inline void syn_local_path_add(struct syn_local_path *path, double lr, do
 
 struct syn_local_type {
     struct syn_part part;
-    size_t memory;    /* floats remembered of each weight: 0 or 1 */
-    size_t snapshots; /* how many of the last pulled weights it looks at: 0 to 2 */
+    size_t memory;    /* floats remembered per weight: 0 or 1 */
+    size_t snapshots; /* how many of the last pulled snapshots it uses: 0 to 2 */
     float usual_lr;   /* in units of lr / (1 - momentum) */
     float usual_lambda;
 
@@ -58,8 +58,8 @@ struct syn_local_type {
     void (*update)(const struct syn_local_rates *rates, float *v, const float *g, float *memory,
                    size_t count);
 
-    /* The global weights have come that v is a guess of, at the end of a path of one step or more.
-     * NULL: nothing to learn from it. */
+    /* Called when the global weights arrive that v estimates, at the end of a path of one step or
+     * more. NULL: the update does not use them. */
     void (*correct)(const struct syn_local_path *path, const float *v, const float *weights,
                     float *memory, size_t count);
 };
@@ -68,7 +68,7 @@ const struct syn_local_type *syn_local_row(size_t i);
 const struct syn_local_type *syn_local_find(const char *name);
 const char *syn_local_name(size_t i);
 
-/* The mean global gradient over a path's steps, read back from how far the weights moved on it:
+/* The mean global gradient over a path's steps, derived from how far the weights moved:
  *
  *     (decay * before - after) / (length / (1 - momentum)) */
 void syn_global_mean(const struct syn_local_path *path, double momentum, const float *before,

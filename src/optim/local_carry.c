@@ -1,19 +1,19 @@
-/* The worker guesses what the global optimizer does: it runs the same momentum, on its own gradient
- * in place of everybody's mean, and every pull shows how wrong it was.
+/* The worker predicts what the global optimizer does: it applies the same momentum to its own
+ * gradient instead of the mean over all workers, and every pull shows the error.
  *
  *     m = mu*m + (1 - mu) * (g + wd*v)
  *     v -= lr * m
  *
  * where lr is lr / (1 - mu) unless set otherwise.
  *
- * Of two weights pulled n steps apart, only their distance is known, not how m changed on the way.
- * If the others' gradients differed from the own ones by c, all the way, then v missed the global
- * weights W by (1 - mu) * c * sum over j = 1..n of lr_j * (1 + mu + ... + mu^(j-1)), lr_j being the
- * rate of step j, and m by (1 - mu) * c * (1 + ... + mu^(n-1)). So m is set right by
+ * Two weights pulled n steps apart give only their distance, not how m changed in between. If the
+ * others' gradients differed from this worker's by a constant c, then v missed the global weights W
+ * by (1 - mu) * c * sum over j = 1..n of lr_j * (1 + mu + ... + mu^(j-1)), lr_j being the rate of
+ * step j, and m by (1 - mu) * c * (1 + ... + mu^(n-1)). So m is corrected by
  *
  *     m += (v - W) * (1 + ... + mu^(n-1)) / (sum over j)
  *
- * After one step that is exact. Directions in which weights swing to and fro need it: the mean
+ * After one step this is exact. It is needed in directions in which weights oscillate: the mean
  * velocity over n steps, which glu follows, is that of n/2 steps ago. */
 #include "optim/local.h"
 
@@ -38,7 +38,8 @@ static void correct(const struct syn_local_path *path, const float *v, const flo
 }
 
 const struct syn_local_type syn_local_carry = {
-    .part = {"carry", "the global momentum, carried on with own gradients, set right by pulls"},
+    .part = {"carry", "the global momentum, continued with the worker's own gradients and "
+                      "corrected at each pull"},
     .memory = 1,
     .usual_lr = 1,
     .update = update,

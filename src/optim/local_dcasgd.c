@@ -1,5 +1,5 @@
 /* Delay compensation: g is corrected to first order for how far v has moved from the snapshot p,
- * the diagonal of g*g standing in for the Hessian.
+ * with the diagonal of g*g as an approximation of the Hessian.
  *
  *     v -= lr * (g + wd*v + lambda * g*g*(v - p)) */
 #include "optim/local.h"

@@ -1,9 +1,9 @@
 /* Global gradient for local update: half of the step follows the worker's own gradient g, half the
- * mean gradient G of all workers, as the last two snapshots of the global weights reveal it.
+ * mean gradient G of all workers, as derived from the last two snapshots of the global weights.
  *
  *     v -= lr * (alpha*g + beta*G + wd*v)
  *
- * Before there are two snapshots, G counts as zero. */
+ * Until there are two snapshots, G is taken as zero. */
 #include "optim/local.h"
 
 static void update(const struct syn_local_rates *rates, float *v, const float *g, float *memory,
@@ -25,7 +25,7 @@ static void update(const struct syn_local_rates *rates, float *v, const float *g
 }
 
 const struct syn_local_type syn_local_glu = {
-    .part = {"glu", "the worker's own gradient and the global one, read back from the weights"},
+    .part = {"glu", "the worker's own gradient and the global one, derived from the weights"},
     .snapshots = 2,
     .usual_lr = 1,
     .update = update,

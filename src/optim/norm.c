@@ -1,5 +1,5 @@
 /* Squares of floats cannot overflow a double. Eight partial sums in a fixed order: wide enough for
- * vector code, and the same bits whatever its width. */
+ * vector code, with the same bits at any vector width. */
 #include <syncopate/optimizer.h>
 
 #define LANES 8

@@ -1,5 +1,5 @@
-/* What an optimizer is to the table in optimizers.def: one formula over a run of weights. Where the
- * gradient came from, and whether it was dense or sparse, is settled before (optimizer.c). */
+/* The interface of an optimizer in the table optimizers.def: one formula over a run of weights.
+ * Where the gradient comes from, and whether it is dense or sparse, is handled by optimizer.c. */
 #ifndef SYN_OPTIM_OPTIM_H
 #define SYN_OPTIM_OPTIM_H
 
@@ -10,80 +10,80 @@
 
 #include "base/table.h"
 
-/* The most floats that an optimizer remembers of one weight. */
+/* The most floats that an optimizer remembers per weight. */
 #define SYN_OPTIM_MOST_MEMORY 2
 
 /* A run of weights and what belongs to them. */
 struct syn_optim_run {
     const float *gradient;                /* [count], not yet scaled */
     float *weights;                       /* [count] */
-    float *memory[SYN_OPTIM_MOST_MEMORY]; /* [count] each, as many as memory_per_weight() says */
+    float *memory[SYN_OPTIM_MOST_MEMORY]; /* [count] each, memory_per_weight() of them */
     size_t count;
 };
 
-/* What one step gives to the formula. */
+/* What the formula is given for one step. */
 struct syn_optim_rates {
     float lr;
     float scale;
     float weight_decay;
-    uint64_t update; /* the number of this step, from 1 on */
+    uint64_t update; /* the number of this step, starting at 1 */
 };
 
 struct syn_optim {
     struct syn_part part;
     bool counts; /* the formula needs the number of the step */
-    bool adapts; /* it has momentum of its own, and steps whose length is not the gradient's */
+    bool adapts; /* it has its own momentum, and its step size does not follow the gradient's */
 
     /* (optional) Find settings that contradict each other. Ranges have been checked already. */
     enum syn_status (*check)(const struct syn_optimizer_options *options);
 
-    /* How many floats are remembered of each weight. */
+    /* How many floats are remembered per weight. */
     size_t (*memory_per_weight)(const struct syn_optimizer_options *options);
 
-    /* Whether a weight whose gradient is zero stays what it is, so that a sparse step may skip it.
-     * Only an optimizer without memory may say so. */
+    /* Whether a weight whose gradient is zero does not change, so that a sparse step may skip it.
+     * Only an optimizer without memory may return true. */
     bool (*skips_zeros)(const struct syn_optimizer_options *options);
 
-    /* Update a run of weights. Each weight is updated by itself: how a step is cut into runs
-     * changes no bit. */
+    /* Update a run of weights. Each weight is updated independently: how a step is cut into runs
+     * does not change a bit. */
     void (*apply)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
                   const struct syn_optim_run *run);
 };
 
-/* As syn_optimizer_open_layout(), for a part of the layout's weights, of an optimizer that comes
- * after a residual with so much momentum. Its own momentum makes 1/(1 - mu) of weight decay's
- * strength as it does of the gradient's; that of the residual sees gradients only, as decay must
- * not wait to be selected. So the factor is given here, and the same weight decay means the same
- * for all methods.
+/* As syn_optimizer_open_layout(), for a part of the layout's weights, for an optimizer that follows
+ * a residual with this momentum. An optimizer's own momentum multiplies weight decay by 1/(1 - mu),
+ * as it does the gradient; the residual's momentum is applied to gradients only, as decay must not
+ * wait to be selected. The factor is therefore applied here, so that the same weight decay means
+ * the same for all methods.
  *   first, count  the part
- *   is_rated      tensors have rates of their own; false: all the same */
+ *   is_rated      each tensor has its own rates; false: all the same */
 enum syn_status syn_optimizer_open_part(double momentum,
                                         const struct syn_optimizer_options *options,
                                         const struct syn_layout *layout, size_t first, size_t count,
                                         bool is_rated, struct syn_optimizer **optimizer);
 
-/* Remember nothing, as at first. */
+/* Clear its memory, as after opening. */
 void syn_optimizer_restart(struct syn_optimizer *optimizer);
 
 /* Whether the optimizer of these options adapts. */
 bool syn_optimizer_adapts(const struct syn_optimizer_options *options);
 
 /* Updates so far, at most SYN_OPTIM_MOST_COUNTED; 0 if they are not counted. Beyond that beta^t is
- * nothing to 1, and a float holds each of them exactly. */
+ * negligible against 1; up to it, a float holds each count exactly. */
 #define SYN_OPTIM_MOST_COUNTED (1U << 24)
 bool syn_optimizer_counts(const struct syn_optimizer_options *options);
 uint64_t syn_optimizer_count(const struct syn_optimizer *optimizer);
 
-/* Take on a count that was saved; SYN_FORMAT if it is none. */
+/* Restore a saved count; SYN_FORMAT if it is invalid. */
 enum syn_status syn_optimizer_recount(struct syn_optimizer *optimizer, float count);
 
 /* Row number i of the table, or NULL. */
 const struct syn_part *syn_optimizer_part(size_t i);
 
-/* How many floats such an optimizer remembers of each weight. */
+/* How many floats such an optimizer remembers per weight. */
 size_t syn_optimizer_memories(const struct syn_optimizer_options *options);
 
-/* The i-th of them, of all weights: [size]. */
+/* The i-th of them, for all weights: [size]. */
 float *syn_optimizer_memory(struct syn_optimizer *optimizer, size_t i);
 
 #endif

@@ -1,10 +1,10 @@
-/* The optimizers of the table behind one interface, for dense and for sparse gradients.
+/* One interface to the optimizers of the table, for dense and for sparse gradients.
  *
- * A sparse gradient takes the same formula as a dense one, so that both give the same bits: where
+ * A sparse gradient uses the same formula as a dense one, so that both give the same bits. Where
  * zeros matter (momentum, weight decay) its entries are scattered, a block at a time, into a small
- * array that stays in the first-level cache; where they do not, the listed weights are gathered
- * into such an array and put back. Making the whole gradient dense first would cost another pass
- * over memory. */
+ * array that stays in the first-level cache; otherwise the listed weights are gathered into such an
+ * array and written back. Making the whole gradient dense first would cost another pass over
+ * memory. */
 #include "optim/optim.h"
 
 #include <math.h>
@@ -28,11 +28,11 @@ struct syn_optimizer {
     struct syn_optimizer_options options;
     struct span *spans; /* [span_count], neighbours differ; the last ends at size */
     size_t span_count;
-    size_t span_most; /* room for so many */
+    size_t span_most; /* capacity of spans */
     uint64_t updates; /* so far */
-    size_t first;     /* of the layout's weights, the first one here */
-    bool is_rated;    /* the layout's rates count */
-    double stronger;  /* what weight decay is multiplied by */
+    size_t first;     /* index of the first weight here in the layout */
+    bool is_rated;    /* the layout's rates are used */
+    double stronger;  /* factor of weight decay */
     size_t size;
     size_t memory_per_weight;
     float *memory;   /* [memory_per_weight][size] */
@@ -76,7 +76,7 @@ const char *syn_optimizer_help(size_t i)
     return i < KINDS ? kinds[i]->part.help : NULL;
 }
 
-/* The name has been checked already: it is the last if it is none of the others. */
+/* The name has been checked already, so it is the last one if it is none of the others. */
 static const struct syn_optim *find(const char *name)
 {
     size_t i = 0;
@@ -95,7 +95,7 @@ static enum syn_status allocate(struct syn_optimizer *made, size_t spans)
     return syn_allocate(BLOCK, sizeof *made->weights, &made->weights);
 }
 
-/*   spans  the most that there will be */
+/*   spans  the most there can be */
 static enum syn_status open_one(const struct syn_optimizer_options *options, size_t size,
                                 size_t spans, struct syn_optimizer **optimizer)
 {
@@ -141,7 +141,7 @@ enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, 
     return SYN_OK;
 }
 
-/* Each of the layout's tensors, as far as it is here, at its own rates. */
+/* Give each tensor of the layout that overlaps this part its own rates. */
 static void rate(struct syn_optimizer *optimizer, const struct syn_layout *layout)
 {
     size_t first = optimizer->first;
@@ -177,11 +177,12 @@ static enum syn_status check_layout(const struct syn_optimizer *optimizer,
     if (syn_layout_count(layout) < optimizer->span_most &&
         syn_layout_size(layout) >= optimizer->first + optimizer->size)
         return SYN_OK;
-    return syn_fail(SYN_INVALID, "rates of %zu tensors; expected those it was opened with",
+    return syn_fail(SYN_INVALID,
+                    "a layout of %zu tensors; expected the one that the optimizer was opened with",
                     syn_layout_count(layout));
 }
 
-/* What it remembers must fit the new settings. */
+/* The optimizer's memory must fit the new settings. */
 static enum syn_status check_tuning(const struct syn_optimizer *optimizer,
                                     struct syn_optimizer_options *options)
 {
@@ -193,8 +194,8 @@ static enum syn_status check_tuning(const struct syn_optimizer *optimizer,
         SYN_TRY(optimizer->kind->check(options));
     if (optimizer->kind->memory_per_weight(options) != optimizer->memory_per_weight)
         return syn_fail(SYN_INVALID,
-                        "momentum %g cannot become %g: an update is remembered from the first step "
-                        "on or never",
+                        "momentum %g cannot become %g: momentum is either kept from the first step "
+                        "or not at all",
                         optimizer->options.momentum, options->momentum);
     return SYN_OK;
 }
@@ -219,7 +220,7 @@ enum syn_status syn_optimizer_open_layout(const struct syn_optimizer_options *op
     return syn_optimizer_open_part(0, options, layout, 0, syn_layout_size(layout), true, optimizer);
 }
 
-/* What one step is given. */
+/* The input of one step. */
 struct step {
     double lr;
     double scale;
@@ -234,8 +235,8 @@ static enum syn_status check_rates(double lr, double scale)
     return SYN_OK;
 }
 
-/* The run of count weights that begins at weight number begin, with the gradient given.
- *   weights  of the run; likewise the gradient */
+/* The run of count weights that begins at weight number begin.
+ *   gradient, weights  of the run */
 static struct syn_optim_run run_at(const struct syn_optimizer *optimizer, size_t begin,
                                    size_t count, const float *gradient, float *weights)
 {
@@ -270,7 +271,7 @@ static struct syn_optim_rates rates_in(const struct syn_optimizer *optimizer,
         .update = optimizer->updates};
 }
 
-/* Update neighbouring weights, each span at its own rates. */
+/* Update consecutive weights, each span at its own rates. */
 static void apply_run(const struct syn_optimizer *optimizer, struct step step, size_t begin,
                       size_t count, const float *gradient, float *weights)
 {

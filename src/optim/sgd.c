@@ -4,10 +4,9 @@
  *     m  = mu * m + g'
  *     W -= lr * m                  or, with Nesterov, W -= lr * (g' + mu * m)
  *
- * Three plain loops, one for each amount of work, which compilers turn into vector code as they
- * stand. They wait for memory, not for arithmetic, so nothing is gained by writing intrinsics.
- * Every product is rounded before it is added (the build forbids contraction), hence the same bits
- * with any width of vector. */
+ * Three plain loops, one for each amount of work, which compilers vectorize as written. They are
+ * bound by memory, not by arithmetic, so intrinsics would gain nothing. Every product is rounded
+ * before it is added (the build forbids contraction), hence the same bits at any vector width. */
 #include "base/status.h"
 #include "optim/optim.h"
 

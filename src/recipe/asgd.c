@@ -1,6 +1,7 @@
 /* Asynchronous SGD on parameter servers, the other baseline: every gradient is applied at once and
- * whole, not as one of P parts, so that P of them move the weights by P * lr. Stale gradients act
- * as a momentum of about 1 - 1/P already; more of it makes runs diverge that are sound without. */
+ * in full, not as one of P parts, so that P of them move the weights by P * lr. Stale gradients
+ * already act as a momentum of about 1 - 1/P; more momentum makes runs diverge that converge
+ * without it. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_asgd = {

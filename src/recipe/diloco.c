@@ -1,5 +1,5 @@
-/* DiLoCo: every worker trains by itself for some steps, with any optimizer; then the mean of how
- * far all have come is taken for a gradient, by SGD with Nesterov's momentum. */
+/* DiLoCo: every worker trains on its own for some steps, with any optimizer; then the mean of how
+ * far all have come is used as the gradient of an outer step, SGD with Nesterov momentum. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_diloco = {

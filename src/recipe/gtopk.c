@@ -1,5 +1,5 @@
-/* gTop-k: the k largest of everything, found by merging pairwise. What momentum the caller asks for
- * is applied before selection, and the merging worker then takes back what a merge drops. */
+/* gTop-k: the k largest entries over all workers, found by pairwise merging. Momentum, if any, is
+ * applied before selection, and the merging worker then takes back what a merge drops. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_gtopk = {

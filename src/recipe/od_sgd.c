@@ -1,5 +1,5 @@
-/* One-step delay: synchronous at first, then each step's exchange hides behind the next
- * gradient. */
+/* One-step delay: synchronous at first, then each step's exchange is overlapped with computing the
+ * next gradient. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_od_sgd = {

@@ -24,7 +24,7 @@ static enum syn_status complain(const char *name)
     return syn_fail_choice("recipe", name, syn_recipe_name);
 }
 
-/* Set those of a recipe's settings that the table has. */
+/* Set the recipe's settings that are in the table. */
 static enum syn_status set_known(const struct syn_recipe_type *recipe,
                                  const struct syn_settings_table *table, void *options)
 {

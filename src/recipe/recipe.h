@@ -1,4 +1,4 @@
-/* What a recipe is: settings by name, as a user would type them. */
+/* A recipe: settings by name, as a user would type them. */
 #ifndef SYN_RECIPE_RECIPE_H
 #define SYN_RECIPE_RECIPE_H
 
@@ -14,7 +14,7 @@ struct syn_recipe_type {
     struct {
         const char *name;
         const char *value;
-    } settings[SYN_RECIPE_SETTINGS]; /* up to the first without a name */
+    } settings[SYN_RECIPE_SETTINGS]; /* ends at the first without a name */
 };
 
 const struct syn_recipe_type *syn_recipe_row(size_t i);

@@ -1,7 +1,7 @@
-/* SparseLoCo: as DiLoCo, but of how far a worker has come only the largest entries are sent, in two
- * bits each. The rest waits in a residual that forgets, since it grows stale, and does the work of
- * the outer momentum, of which there is none. Lists are merged by split, for any number of workers
- * the fewest bytes. */
+/* SparseLoCo: as DiLoCo, but only the largest entries of how far a worker has come are sent, in two
+ * bits each. The rest waits in a residual, part of which is forgotten, since it grows stale; the
+ * residual also replaces the outer momentum. Lists are merged by split, which sends the fewest
+ * bytes for any number of workers. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_sparseloco = {

@@ -1,12 +1,12 @@
-/* Several steps' delay: gradients leave at every step, weights come back every k-th, and in between
- * workers follow their own gradient and what they can tell of the global one. A delay multiplies
- * what compression adds to the error, so that lists, if they are asked for, have a twentieth of the
- * entries and not a thousandth (docs/results.md). */
+/* Several steps' delay: gradients are sent in every step, weights come back every k-th step, and in
+ * between workers follow their own gradient and an estimate of the global one. A delay multiplies
+ * the error that compression adds, so lists, if requested, contain a twentieth of the entries
+ * instead of a thousandth (docs/results.md). */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_ssd_sgd = {
     .part = {"ssd-sgd",
-             "several steps' delay: weights pulled every k-th step, local updates between"},
+             "several steps' delay: weights pulled every k-th step, local updates in between"},
     .settings = {{"residual", "auto"},
                  {"select", "all"},
                  {"density", "0.05"},

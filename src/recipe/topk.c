@@ -1,10 +1,11 @@
-/* Top-k with error feedback: each worker's k largest entries to everyone. What momentum the caller
- * asks for is applied before selection: with the global optimizer's, ResNet-20 ended three points
+/* Top-k with error feedback: each worker sends its k largest entries to everyone. Momentum, if any,
+ * is applied before selection: with momentum in the global optimizer, ResNet-20 ended three points
  * below ssgd (docs/results.md). */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_topk = {
-    .part = {"topk", "every worker's k largest entries, to everyone; the rest waits"},
+    .part = {"topk",
+             "every worker's k largest entries, sent to everyone; the rest waits in the residual"},
     .settings = {{"residual", "corrected"},
                  {"select", "topk"},
                  {"values", "f32"},

@@ -1,11 +1,11 @@
-/* Momentum correction with factor masking, as Deep Gradient Compression publishes it:
+/* Momentum correction with factor masking, as published in Deep Gradient Compression:
  *
  *     u = mu*u + s*g
  *     v = v + u         and the sent part leaves v; u is zero where it was sent
  *
- * Zeroing u stops old momentum from pushing an entry on in the direction it has just been moved.
- * It also takes momentum away from whatever is sent often, so that a higher density trains worse
- * (docs/results.md); hence it is kept for study, and `corrected` is the default. */
+ * Zeroing u stops old momentum from pushing an entry further in the direction it has just been
+ * moved. It also removes momentum from whatever is sent often, so that a higher density trains
+ * worse (docs/results.md); hence it is kept for study, and `corrected` is the default. */
 #include "residual/residual.h"
 
 static void keep(const struct syn_residual *residual, const struct syn_list *sent)

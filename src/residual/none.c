@@ -1,4 +1,4 @@
-/* No residual: right only where everything is sent as it is. */
+/* No residual: correct only if everything is sent exactly. */
 #include "residual/residual.h"
 
 const struct syn_residual_type syn_residual_none = {

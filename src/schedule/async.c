@@ -1,5 +1,6 @@
-/* Nobody waits for anybody: a worker gets the weights as they are once its own gradient is in
- * them. What has gone in meanwhile depends on the weather, so that no two runs are the same. */
+/* Workers do not wait for each other: a worker gets the weights as they are right after its own
+ * gradient was applied. Which other gradients were applied in the meantime depends on timing, so no
+ * two runs are the same. */
 #include "schedule/schedule.h"
 
 static struct syn_plan plan(const struct syn_worker_options *options, uint64_t step)
@@ -10,7 +11,7 @@ static struct syn_plan plan(const struct syn_worker_options *options, uint64_t s
 }
 
 const struct syn_schedule_type syn_schedule_async = {
-    .part = {"async", "workers wait for servers only, never for one another; not deterministic"},
+    .part = {"async", "workers wait only for servers, never for each other; not deterministic"},
     .is_async = true,
     .plan = plan,
 };

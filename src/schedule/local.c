@@ -1,5 +1,5 @@
-/* Each worker trains by itself for some steps; then the workers' weights are merged. What travels
- * is how far each has come, once for all those steps. */
+/* Each worker trains on its own for some steps; then the workers' weights are merged. Each sends
+ * how far it has come, once for all those steps. */
 #include "schedule/schedule.h"
 
 static struct syn_plan plan(const struct syn_worker_options *options, uint64_t step)
@@ -9,7 +9,8 @@ static struct syn_plan plan(const struct syn_worker_options *options, uint64_t s
 }
 
 const struct syn_schedule_type syn_schedule_local = {
-    .part = {"local", "workers train by themselves, and merge how far they came every so often"},
+    .part = {"local",
+             "workers train on their own and merge how far they came every inner-steps steps"},
     .is_local = true,
     .plan = plan,
 };

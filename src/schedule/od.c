@@ -7,7 +7,7 @@ static struct syn_plan plan(const struct syn_worker_options *options, uint64_t s
 }
 
 const struct syn_schedule_type syn_schedule_od = {
-    .part = {"od", "one step late: weights arrive during the next gradient"},
+    .part = {"od", "one step late: weights arrive while the next gradient is computed"},
     .is_delayed = true,
     .plan = plan,
 };

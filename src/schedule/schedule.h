@@ -9,18 +9,18 @@
 
 #include "base/table.h"
 
-/* What one step does beside handing over its gradient. */
+/* What a step does besides contributing its gradient. */
 struct syn_plan {
-    bool pulls;  /* the global weights after this step are wanted */
-    bool blocks; /* and waited for at once: the next gradient is computed at them */
+    bool pulls;  /* the global weights after this step are requested */
+    bool blocks; /* and the worker waits for them: the next gradient is computed at them */
 };
 
 struct syn_schedule_type {
     struct syn_part part;
-    bool is_delayed; /* some steps do not block, so that there are local updates */
+    bool is_delayed; /* some steps do not block, so local updates are needed */
     bool has_period; /* pulls every options->delay-th step; otherwise every one */
-    bool is_local;   /* workers train by themselves, and merge weights instead of gradients */
-    bool is_async;   /* workers do not wait for one another, and their weights differ */
+    bool is_local;   /* workers train on their own, and merge weights instead of gradients */
+    bool is_async;   /* workers do not wait for each other, and their weights differ */
 
     /* The plan of step number `step`, the same on all workers. */
     struct syn_plan (*plan)(const struct syn_worker_options *options, uint64_t step);
@@ -30,11 +30,12 @@ const struct syn_schedule_type *syn_schedule_row(size_t i);
 const struct syn_schedule_type *syn_schedule_find(const char *name);
 const char *syn_schedule_name(size_t i);
 
-/* Whether tensors have rates of their own where the global weights are updated: not where workers
- * have applied them before. */
+/* Whether per-tensor rates are used when the global weights are updated: not if workers have
+ * already applied them. */
 bool syn_schedule_rates(const struct syn_worker_options *options);
 
-/* The plan of a run that pulls every k-th step once it is warm, and ends with synchronous steps. */
+/* The plan of a run that pulls every k-th step after its warm-up and ends with synchronous
+ * steps. */
 struct syn_plan syn_schedule_every(const struct syn_worker_options *options, uint64_t step,
                                    uint64_t k);
 

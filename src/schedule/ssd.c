@@ -1,4 +1,5 @@
-/* Several steps late: every step hands over its gradient, every k-th gets the global weights. */
+/* Several steps late: every step contributes its gradient, every k-th step gets the global
+ * weights. */
 #include "schedule/schedule.h"
 
 static struct syn_plan plan(const struct syn_worker_options *options, uint64_t step)

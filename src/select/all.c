@@ -1,4 +1,4 @@
-/* Everything goes. */
+/* Every entry is sent. */
 #include "select/select.h"
 
 const struct syn_select_type syn_select_all = {

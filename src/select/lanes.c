@@ -1,4 +1,4 @@
-/* Lists of lanes. */
+/* The lists of lanes. */
 #include "select/lanes.h"
 
 enum syn_status syn_lanes_open(struct syn_lane *lanes, size_t count, size_t room, bool joins)

@@ -1,7 +1,7 @@
 /* The lists that the lanes of a pass collect in, and the search for the largest entries in one of
  * them: whenever the list is full, it is cut down to the limit, and later entries must exceed the
- * smallest that is left. Entries come in ascending order, so that of equal magnitudes the smaller
- * index stays. */
+ * smallest that is left. Entries come in ascending order, so that among equal magnitudes the
+ * smaller index is kept. */
 #ifndef SYN_SELECT_LANES_H
 #define SYN_SELECT_LANES_H
 
@@ -9,12 +9,12 @@
 
 struct syn_lane {
     struct syn_list list;
-    size_t found; /* entries that it held, before it was last cut down */
+    size_t found; /* entries it held before it was last cut down */
 };
 
 /* Room for that many entries in each lane's list; a block more is added.
  *   lanes  set to zero by the caller
- *   joins  in the end the first lane's list takes all the others in */
+ *   joins  at the end the first lane's list receives all the others */
 enum syn_status syn_lanes_open(struct syn_lane *lanes, size_t count, size_t room, bool joins);
 void syn_lanes_close(struct syn_lane *lanes, size_t count);
 void syn_lanes_vacate(struct syn_lane *lanes, size_t count);
@@ -25,7 +25,7 @@ struct syn_scan syn_lane_begin(struct syn_lane *lane, uint32_t cutoff);
 /* A block has been scanned: keep what was found, and make the scan ready for the next one. */
 void syn_lane_collect(struct syn_lane *lane, struct syn_scan *scan);
 
-/* The same, of a list that only has to hold its `limit` largest entries. */
+/* The same, for a list that only has to hold its `limit` largest entries. */
 void syn_lane_collect_largest(struct syn_lane *lane, size_t limit, struct syn_scan *scan);
 
 /* Collect the `limit` largest of all sums, and perhaps more. Returns the largest magnitude. */

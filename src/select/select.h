@@ -1,6 +1,6 @@
-/* Which coordinates go. A selection does not read the sums itself: it has them scanned, block
- * by block, for entries above its cutoff while they are being computed, and delivers a sorted list
- * at the end. Several lanes may work on ranges of their own at the same time. */
+/* Which entries are sent. A selection does not read the sums itself: they are scanned, block by
+ * block, for entries above its cutoff while they are computed, and it delivers a sorted list at the
+ * end. Several lanes may work on separate ranges at the same time. */
 #ifndef SYN_SELECT_SELECT_H
 #define SYN_SELECT_SELECT_H
 
@@ -17,13 +17,13 @@
 /* Most floats in one block. */
 #define SYN_BLOCK 4096
 
-/* The sums of a pass, for who must look at them again: kept + moved. */
+/* The sums of a pass, for code that must read them again: kept + moved. */
 struct syn_sums {
     const float *kept;  /* [size] */
     const float *moved; /* [size], or NULL: nothing */
 };
 
-/* Those from entry `at` on, where they lie or in `room`. */
+/* The sums from entry `at` on, either in place or computed into `room`. */
 static inline const float *syn_sums_block(const struct syn_sums *sums, size_t at, size_t count,
                                           float room[SYN_BLOCK])
 {
@@ -36,26 +36,25 @@ static inline const float *syn_sums_block(const struct syn_sums *sums, size_t at
 struct syn_select_type {
     struct syn_part part;
 
-    /* Everything goes, in one dense array; the functions below are NULL. */
+    /* Everything is sent, as one dense array; the functions below are NULL. */
     bool is_dense;
 
-    /* It picks exactly the density's share, so that the largest density bounds its memory. */
+    /* It picks exactly the share given by the density, so the largest density bounds its memory. */
     bool takes_share;
 
-    /* (optional) Find settings of its own that contradict each other. Ranges have been checked
-     * already. */
+    /* (optional) Find contradictions among its own settings. Ranges have been checked already. */
     enum syn_status (*check)(const struct syn_reducer_options *options);
 
     /* Most entries it may pick out of size at this density. */
     size_t (*limit)(const struct syn_reducer_options *options, size_t size, double density);
 
-    /* Take memory for picks of at most `most` entries out of `size`, by `lanes` lanes. */
+    /* Allocate memory to pick at most `most` entries out of `size`, on `lanes` lanes. */
     enum syn_status (*open)(const struct syn_reducer_options *options, size_t size, size_t most,
                             size_t lanes, void **state);
 
     /* A new pass begins, with at most limit picks, at this density.
-     *   scans  [lanes] set to those of each lane's first block: its cutoff, and where the entries
-     *          found go */
+     *   scans  [lanes] set to the scan of each lane's first block: its cutoff, and where found
+     *          entries go */
     void (*begin)(void *state, size_t limit, double density, struct syn_scan *scans);
 
     /* A lane has scanned its block, of at most SYN_BLOCK entries: keep what was found, and make the
@@ -64,26 +63,26 @@ struct syn_select_type {
     void (*collect)(void *state, size_t lane, struct syn_scan *scan);
 
     /* Deliver the picks.
-     *   sums    all of them, as they were computed; moved only if takes_sums_in_parts
+     *   sums    all of them, as computed; moved only if takes_sums_in_parts
      *   picked  room for limit */
     void (*finish)(void *state, const struct syn_sums *sums, struct syn_list *picked);
     bool takes_sums_in_parts;
 
-    /* A magnitude that every pick of the last pass reaches; above 0 if there was any. */
+    /* A magnitude that every entry picked in the last pass reaches; above 0 if there was any. */
     float (*threshold)(const void *state);
 
-    /* (optional) What the next pass will depend on beside its sums, above 0, and taking that on
-     * again, after a failed step or from a file. Without them it depends on nothing else. */
+    /* (optional) The value, above 0, that the next pass depends on besides its sums, and a way to
+     * restore it after a failed step or from a file. Without them it depends on nothing else. */
     float (*remember)(const void *state);
     void (*restore)(void *state, float remembered);
 
-    /* (optional) Passes to come pick fewer than before: give back what is only room. */
+    /* (optional) Later passes will pick fewer entries than before: release unused memory. */
     void (*vacate)(void *state);
 
     void (*close)(void *state);
 };
 
-/* The table, and its row of a name. */
+/* The table, and the row of a name. */
 const struct syn_select_type *syn_select_row(size_t i);
 const struct syn_select_type *syn_select_find(const char *name);
 const char *syn_select_name(size_t i);
@@ -91,10 +90,10 @@ const char *syn_select_name(size_t i);
 /* "fixed", "band", "target". */
 const char *syn_threshold_mode_name(size_t i);
 
-/* "auto", the word of the setting density for SYN_AUTO. */
+/* "auto", the word for SYN_AUTO in the setting density. */
 const char *syn_density_word(size_t i);
 
-/* max(1, floor(density * size)), and 0 of 0. */
+/* max(1, floor(density * size)), and 0 for size 0. */
 size_t syn_select_share(double density, size_t size);
 
 #endif

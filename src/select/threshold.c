@@ -1,18 +1,18 @@
-/* Every entry whose magnitude reaches tau. Tau stays where it is, or keeps the density inside a
- * band, or goes where the density is a target:
+/* Every entry whose magnitude reaches tau. Tau is fixed, or keeps the density inside a band, or
+ * steers it to a target:
  *
  *     band    density above high: tau / 0.5^(1/20);  below low: tau * 0.5^(1/20)
  *     target  the larger of what the target's share of the sums reaches and 0.95 tau
  *
- * Band learns from the last step, target from the sums themselves. Residuals pile up below tau: of
- * n entries that are anywhere below it, a tau that falls by a hundredth sets n/100 free, ten times
- * the usual target. A rule that steers by the last density alone swings between nothing and such
- * floods; tried so, with the fourth root of density / target, it sent ten times the target. Here
- * entries down to 0.95 tau are collected, and tau is found among them, so that a message is never
- * longer than the target says. In the first pass tau is searched in all sums.
+ * Band uses the last step, target the sums themselves. Residuals accumulate below tau: with n
+ * entries spread below it, lowering tau by a hundredth releases n/100 of them, ten times the usual
+ * target. A rule that steers by the last density alone oscillates between nothing and such bursts;
+ * when tried, with the fourth root of density / target, it sent ten times the target. Here entries
+ * down to 0.95 tau are collected, and tau is found among them, so that a message is never longer
+ * than the target. In the first pass tau is found by searching all sums.
  *
- * No more than density_max of the entries go in one message, the lowest ones first; the others wait
- * in the residual. That bounds all memory, whatever tau. */
+ * At most density_max of the entries are sent in one message, those with the lowest indices first;
+ * the others wait in the residual. This bounds all memory, whatever tau is. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,23 +21,23 @@
 #include "tensor/largest.h"
 
 #define BAND_STEP 0.9659363289248456F /* 0.5^(1/20) */
-#define FALL_MOST 0.95F               /* of tau in a step that has too little to send */
+#define FALL_MOST 0.95F               /* the lowest share that tau falls to in one step */
 #define LEAST_TAU 1e-30F
 #define MOST_TAU  1e30F
-#define NOT_KNOWN MOST_TAU /* a tau that nothing reaches, until there are sums to find one in */
+#define NOT_KNOWN MOST_TAU /* nothing reaches this tau; used until there are sums to find one in */
 
 #define DEFAULT_DENSITY_MAX 0.25
 
 struct threshold {
     size_t size;
     size_t limit;
-    float tau;      /* of the pass under way or to come */
+    float tau;      /* of the current or next pass */
     float last_tau; /* of the last finished pass */
-    float cutoff;   /* magnitudes from here on are collected */
+    float cutoff;   /* magnitudes of at least this are collected */
     double target;
     float low;
     float high;
-    bool is_steered; /* to the target; otherwise by next */
+    bool is_steered; /* to the target; otherwise next() sets tau */
     float (*next)(const struct threshold *threshold, float density);
     size_t lane_count;
     struct syn_lane lanes[];
@@ -120,10 +120,11 @@ static void vacate(void *state)
     syn_lanes_vacate(threshold->lanes, threshold->lane_count);
 }
 
-/* Empty a lane's list, and scan for magnitudes from the cutoff on. */
+/* Empty a lane's list and scan for magnitudes of at least the cutoff. */
 static struct syn_scan begin_lane(struct threshold *threshold, size_t lane)
 {
-    uint32_t cutoff = syn_magnitude(threshold->cutoff) - 1; /* above this is: at least that */
+    uint32_t cutoff =
+        syn_magnitude(threshold->cutoff) - 1; /* above this means at least the cutoff */
     return syn_lane_begin(&threshold->lanes[lane], threshold->limit ? cutoff : SYN_COLLECT_NOTHING);
 }
 
@@ -147,7 +148,7 @@ static void collect(void *state, size_t lane_number, struct syn_scan *scan)
         scan->cutoff = SYN_COLLECT_NOTHING;
 }
 
-/* What all lanes collected, the lowest first. */
+/* Gather what all lanes collected, lowest indices first. */
 static void gather(const struct threshold *threshold, struct syn_list *picked)
 {
     picked->count = 0;
@@ -161,8 +162,9 @@ static void gather(const struct threshold *threshold, struct syn_list *picked)
     }
 }
 
-/* The first pass again, now that there are sums to find tau in: what a share of them reaches, or
- * all that are not zero if those are fewer. Without any, tau stays unknown. */
+/* Repeat the first pass, now that there are sums to find tau in: the magnitude that the target's
+ * share of them reaches, or all nonzero sums if those are fewer. If all are zero, tau stays
+ * unknown. */
 static void search_all(struct threshold *threshold, const float *sums, size_t share)
 {
     size_t present = 0;

@@ -1,20 +1,20 @@
 /* The k entries of largest magnitude, exactly, in little more than one pass over memory.
  *
- * A lane collects entries above a cutoff. The cutoff begins a little below where the k-th largest
- * lay in the step before, because residuals change slowly; whenever the lane's list is full, it is
- * cut down to its k largest and the cutoff rises to the smallest of them. So a lane always holds
- * the k largest it has seen above its first cutoff, whatever the data. If in the end all lanes
- * together hold fewer than k, the guess was too high, and one more pass with a cutoff of zero puts
- * that right. Sorting or selecting among all n would take tens of passes.
+ * A lane collects entries above a cutoff. The cutoff starts a little below the k-th largest
+ * magnitude of the previous step, because residuals change slowly; whenever the lane's list is
+ * full, it is cut down to its k largest and the cutoff rises to the smallest of them. So a lane
+ * always holds the k largest it has seen above its first cutoff, whatever the data. If at the end
+ * all lanes together hold fewer than k, the guess was too high, and one more pass with a cutoff of
+ * zero corrects that. Sorting or selecting among all n would take tens of passes.
  *
- * Entries come in ascending order, so that of equal magnitudes the smaller index is met first: an
- * entry that only equals the cutoff is rightly refused. Zeros are never picked. */
+ * Entries come in ascending order, so that among equal magnitudes the smaller index is seen first:
+ * an entry that only equals the cutoff is correctly rejected. Zeros are never picked. */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "select/lanes.h"
 
-/* How far below the last cutoff the next guess lies, as a share of it. */
+/* How far the next guess is below the last cutoff, as a share of it. */
 #define LEAST_MARGIN 0.005F
 #define MOST_MARGIN  0.5F
 
@@ -24,7 +24,7 @@ struct topk {
     size_t lane_count;
     float margin;
     uint32_t guess; /* the cutoff that lanes begin with */
-    uint32_t least; /* the smallest magnitude picked last */
+    uint32_t least; /* the smallest magnitude picked in the last pass */
     struct syn_lane lanes[];
 };
 
@@ -82,7 +82,7 @@ static void collect(void *state, size_t lane, struct syn_scan *scan)
     syn_lane_collect_largest(&topk->lanes[lane], topk->limit, scan);
 }
 
-/* All over again with one lane and no guess. */
+/* Search again with one lane and no guess. */
 static void search_again(struct topk *topk, const struct syn_sums *sums)
 {
     for (size_t i = 1; i < topk->lane_count; i++)
@@ -98,7 +98,7 @@ static size_t found_in_all(const struct topk *topk)
     return found;
 }
 
-/* All lanes' entries in the first lane's list, in ascending order. */
+/* Gather all lanes' entries in the first lane's list, in ascending order. */
 static struct syn_list *gather(struct topk *topk)
 {
     struct syn_list *all = &topk->lanes[0].list;

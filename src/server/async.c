@@ -1,20 +1,20 @@
-/* The asynchronous way to serve: each push is applied as it comes, and answered with the weights
- * after it. A worker has one thing under way with the server at any time, its message or the
- * answer; which of them is done next is nobody's choice, so that no two runs are the same.
+/* Asynchronous serving: each push is applied as it arrives and answered with the weights after it.
+ * Each worker has one request under way with the server at any time, its message or the answer;
+ * their order of completion is not deterministic, so no two runs are the same.
  *
- * Workers wait for one another only to settle, where all that have not left must ask before any is
- * answered, so that all get the same weights; and if there is a limit to how far one may be ahead:
- * its push is applied, but answered only when the slowest is near enough. */
+ * Workers wait for each other in two cases only: to settle, where all that have not left must ask
+ * before any is answered, so that all get the same weights; and if the lag is limited: the push of
+ * a worker too far ahead is applied, but answered only when the slowest has caught up. */
 #include "server/shard.h"
 
-/* Send what is in the worker's buffer; the next message is awaited when it is done. */
+/* Send the worker's buffer; once that is done, the next message is received. */
 static enum syn_status send_message(struct syn_shard *shard, size_t worker, size_t bytes)
 {
     return syn_group_send(shard->group, worker, shard->workers[worker].message, bytes,
                           &shard->requests[worker]);
 }
 
-/* Remember the weights that the worker gets, as it gets them. */
+/* Remember the weights that the worker gets, as rounded for sending. */
 static void remember(const struct syn_shard *shard, struct syn_shard_worker *worker)
 {
     const uint8_t *body = worker->message + sizeof(struct syn_answer_head);
@@ -52,7 +52,7 @@ static enum syn_status answer_push(struct syn_shard *shard, size_t rank)
     return send_message(shard, rank, bytes);
 }
 
-/* The steps made by the slowest of those that are still making some. */
+/* The number of steps made by the slowest worker that is still stepping. */
 static uint64_t slowest(const struct syn_shard *shard)
 {
     uint64_t least = UINT64_MAX;
@@ -65,7 +65,7 @@ static uint64_t slowest(const struct syn_shard *shard)
     return least;
 }
 
-/* Answer those whose pushes are in and who are not too far ahead. */
+/* Answer workers whose pushes were applied and who are not too far ahead. */
 static enum syn_status answer_pushes(struct syn_shard *shard)
 {
     uint64_t lag = shard->options.lag;
@@ -78,8 +78,8 @@ static enum syn_status answer_pushes(struct syn_shard *shard)
     return SYN_OK;
 }
 
-/* A saved state is loaded before the first step, and everyone settles after that: until worker 0
- * has given it all, nobody pushes. */
+/* A saved state is loaded before the first step, and all workers settle after that, so nobody
+ * pushes until worker 0 has sent all of it. */
 static enum syn_status restore(struct syn_shard *shard, size_t worker)
 {
     if (worker == 0)
@@ -87,7 +87,7 @@ static enum syn_status restore(struct syn_shard *shard, size_t worker)
     return syn_shard_receive(shard, worker);
 }
 
-/* A worker's message has come. */
+/* Handle a worker's message. */
 static enum syn_status take_message(struct syn_shard *shard, size_t rank)
 {
     struct syn_shard_worker *worker = &shard->workers[rank];
@@ -101,7 +101,7 @@ static enum syn_status take_message(struct syn_shard *shard, size_t rank)
     return SYN_OK;
 }
 
-/* If all that have not left wait for it. */
+/* Settle if all workers that have not left are waiting for it. */
 static enum syn_status settle(struct syn_shard *shard)
 {
     size_t workers = shard->group->workers;

@@ -1,6 +1,6 @@
-/* The synchronous way to serve: rounds (syn_servers_rounds), in each of which every worker says one
- * thing, and all the same. Pushes are added in the order of ranks, whatever the order of arrival;
- * as every weight is added and updated by itself, the bits do not depend on the number of servers
+/* Synchronous serving: rounds (syn_servers_rounds), in each of which every worker sends one
+ * message, all of the same kind. Pushes are added in rank order, whatever the order of arrival; as
+ * every weight is added and updated independently, the bits do not depend on the number of servers
  * either. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static enum syn_status receive_round(struct syn_shard *shard)
     return SYN_OK;
 }
 
-/* What a worker has said, in words. */
+/* A worker's message as text. */
 struct description {
     char text[80];
 };
@@ -43,7 +43,7 @@ static struct description describe(const struct syn_message_head *head)
     return words;
 }
 
-/* Whether all say the same. */
+/* Check that all heads agree. */
 static enum syn_status compare_heads(const struct syn_shard *shard)
 {
     const struct syn_message_head *one = &shard->workers[0].head;
@@ -60,7 +60,7 @@ static enum syn_status compare_heads(const struct syn_shard *shard)
     return SYN_OK;
 }
 
-/* Send what is in worker 0's buffer to all. */
+/* Send worker 0's buffer to all. */
 static enum syn_status answer_all(struct syn_shard *shard, size_t bytes)
 {
     size_t workers = shard->group->workers;

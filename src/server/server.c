@@ -1,4 +1,4 @@
-/* A parameter server from beginning to end. */
+/* The whole life of a parameter server. */
 #include "server/server.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum syn_status syn_server_run(const struct syn_server_setup *setup)
         char cause[SYN_ERROR_BYTES];
         memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
         syn_group_abandon(setup->group, status, cause);
-        if (shard.requests) /* nothing may be under way when the memory goes */
+        if (shard.requests) /* nothing may be under way when memory is freed */
             syn_group_wait(setup->group, shard.requests, setup->group->workers);
         syn_fail_again(status, cause);
     }

@@ -1,5 +1,5 @@
-/* The shard's arithmetic. Pushes of any form are added into one dense array: a list costs as much
- * as it has entries, and the optimizer walks the whole shard anyway. */
+/* The shard's arithmetic. Pushes of any form are added into one dense array: adding a list takes
+ * time proportional to its entries, and the optimizer passes over the whole shard anyway. */
 #include "server/shard.h"
 
 #include <math.h>
@@ -159,8 +159,8 @@ enum syn_status syn_shard_add(struct syn_shard *shard, size_t rank)
     return SYN_OK;
 }
 
-/* DC-ASGD: the gradient g was computed at weights p that have moved to w since; to first order it
- * would be g + H*(w - p) there, and lambda * g*g stands in for the diagonal of H. */
+/* DC-ASGD: the gradient g was computed at weights p, which have since moved to w; to first order it
+ * would be g + H*(w - p) there, and lambda * g*g approximates the diagonal of H. */
 static void compensate(struct syn_shard *shard, double scale, const float *p)
 {
     float s = (float)scale;
@@ -173,7 +173,7 @@ static void compensate(struct syn_shard *shard, double scale, const float *p)
     }
 }
 
-/* Lessen the scale if the mean, of which the other servers have the rest, is too long. */
+/* Reduce the scale if the mean, the rest of which is on the other servers, is too long. */
 static enum syn_status clip(struct syn_shard *shard, double *scale)
 {
     double square = 0;
@@ -187,7 +187,7 @@ enum syn_status syn_shard_apply(struct syn_shard *shard, size_t pushes, double l
                                 const struct syn_shard_worker *worker)
 {
     size_t count = shard->part.count;
-    /* In units of weights the sum is lr times a gradient already. */
+    /* In units of weights, the sum is already lr times a gradient. */
     double scale = 1 / ((double)pushes * (shard->options.send_updates ? lr : 1));
     if (worker && worker->weights) {
         compensate(shard, scale, worker->weights);

@@ -1,7 +1,6 @@
-/* What one parameter server holds: a shard of the weights with its optimizer, the sum of the pushes
- * that are not applied yet, and a buffer for the messages of each worker. It knows how to add a
- * push, apply the sum and write an answer; when to do which is the business of rounds.c and
- * async.c. */
+/* The state of one parameter server: a shard of the weights with its optimizer, the sum of the
+ * pushes that are not applied yet, and a message buffer for each worker. Functions here add a push,
+ * apply the sum and write an answer; rounds.c and async.c decide when. */
 #ifndef SYN_SERVER_SHARD_H
 #define SYN_SERVER_SHARD_H
 
@@ -11,16 +10,16 @@
 #include "reducer/message.h"
 #include "server/server.h"
 
-/* What a shard knows of one worker. */
+/* What a shard keeps for each worker. */
 struct syn_shard_worker {
-    struct syn_message_head head; /* of the message that came last */
-    uint8_t *message;             /* [room] that message, or what is answered */
-    uint64_t version;             /* of the weights that the worker computes at */
-    uint64_t steps;               /* async: pushes that were applied */
-    uint64_t staleness;           /* async: of the last of them */
+    struct syn_message_head head; /* of the last message received */
+    uint8_t *message;             /* [room] that message, or the answer */
+    uint64_t version;             /* of the weights the worker computes at */
+    uint64_t steps;               /* async: pushes applied */
+    uint64_t staleness;           /* async: of the last push */
     float *weights;               /* [count] those weights, for delay compensation; or NULL */
     bool is_settling;             /* async: waits for the others to settle */
-    bool is_unanswered;           /* async: its push is in, and the answer not yet out */
+    bool is_unanswered;           /* async: its push was applied but not answered yet */
     bool has_left;                /* async */
 };
 
@@ -39,45 +38,45 @@ struct syn_shard {
     size_t room;                      /* of a message */
     struct syn_shard_worker *workers; /* [workers] */
     struct syn_request *requests;     /* [workers] */
-    double longest;                   /* mean gradient that is not clipped; 0: any */
-    struct syn_norm norm;             /* all servers, who know the mean's norm together */
+    double longest;                   /* norm above which the mean gradient is clipped; 0: never */
+    struct syn_norm norm;             /* of all servers, which compute the mean's norm together */
 };
 
-/* All zero before. */
+/* The shard must be zeroed before. */
 enum syn_status syn_shard_open(struct syn_shard *shard, const struct syn_server_setup *setup);
 void syn_shard_close(struct syn_shard *shard);
 
-/* Begin to receive a worker's next message. */
+/* Start receiving a worker's next message. */
 enum syn_status syn_shard_receive(struct syn_shard *shard, size_t worker);
 
-/* Read the head of the message that has come, and check it. */
+/* Read and check the head of the received message. */
 enum syn_status syn_shard_read(struct syn_shard *shard, size_t rank);
 
 /* Add that message, a push, to the sum. */
 enum syn_status syn_shard_add(struct syn_shard *shard, size_t rank);
 
-/* Apply the sum of so many workers' pushes, and start a new one. SYN_NONFINITE names the tensor.
- *   worker  whose push alone it is, compensated for its delay if the options say so; or NULL */
+/* Apply the sum of this many workers' pushes and start a new sum. SYN_NONFINITE names the tensor.
+ *   worker  whose single push it is, compensated for its delay if the options ask for it; or
+ *           NULL */
 enum syn_status syn_shard_apply(struct syn_shard *shard, size_t pushes, double lr,
                                 const struct syn_shard_worker *worker);
 
 /* Write the weights as an answer to that step.
  *   message  [room]
- * Returns its bytes. */
+ * Returns its size in bytes. */
 size_t syn_shard_answer(const struct syn_shard *shard, struct syn_answer_head head,
                         uint8_t *message);
 
-/* Write a row of the state, as floats whatever the options say, as an answer to the settle in
- * head.
- *   message  [room]; may be the one that head came in
+/* Write a row of the state, always as floats, as an answer to the settle message in head.
+ *   message  [room]; may be the buffer that head came from
  *   bytes    of the answer */
 enum syn_status syn_shard_answer_row(const struct syn_shard *shard, struct syn_message_head head,
                                      uint8_t *message, size_t *bytes);
 
-/* Take on the row in the message of worker 0, a restore, nothing being summed up. */
+/* Restore the row in worker 0's restore message; no sum may be pending. */
 enum syn_status syn_shard_restore(struct syn_shard *shard);
 
-/* The two ways to serve, until all workers have left. */
+/* Serve in one of the two ways until all workers have left. */
 enum syn_status syn_server_run_rounds(struct syn_shard *shard);
 enum syn_status syn_server_run_async(struct syn_shard *shard);
 

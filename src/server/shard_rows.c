@@ -1,7 +1,6 @@
-/* A server's state, row by row: row 0 are the weights, the others what the optimizer remembers of
- * each weight, and where it counts its updates the last is their number, over and over. Workers put
- * the rows of all servers together, so that what is saved does not know how many servers there
- * were. */
+/* A server's state, row by row: row 0 is the weights, the others are what the optimizer remembers
+ * per weight; if it counts its updates, the last row is that number, repeated. Workers join the
+ * rows of all servers, so that a saved state does not depend on the number of servers. */
 #include "optim/optim.h"
 #include "server/shard.h"
 
@@ -9,7 +8,7 @@
 static enum syn_status find_row(const struct syn_shard *shard, uint32_t number, float **row)
 {
     if (number >= shard->rows)
-        return syn_fail(SYN_FORMAT, "row %lu of a server's state; there are %zu",
+        return syn_fail(SYN_FORMAT, "row %lu of a server's state; expected below %zu",
                         (unsigned long)number, shard->rows);
     if (number == 0)
         *row = shard->weights;
@@ -44,7 +43,7 @@ enum syn_status syn_shard_answer_row(const struct syn_shard *shard, struct syn_m
     return SYN_OK;
 }
 
-/* All workers are taken to compute at the restored weights. */
+/* All workers are assumed to compute at the restored weights. */
 static void restore_workers(struct syn_shard *shard)
 {
     for (size_t i = 0; i < shard->group->workers; i++) {

@@ -1,7 +1,7 @@
-/* A heap in which each event has four below it: half as deep as with two, and those four lie side
- * by side in memory. Beside it a line, which events join that are not before its last: all of
- * them, nearly, where members go in step, as in a ring, and these cost no search. The order of
- * adding breaks ties, so that a simulation is the same on every machine. */
+/* A heap in which each event has four children: half as deep as with two, and the four are adjacent
+ * in memory. In addition there is a queue for events that are not before its last one. When members
+ * run in step, as in a ring, that is nearly all of them, and they cost no search. Ties are broken
+ * by the order of adding, so that a simulation is the same on every machine. */
 #include "simulate/events.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void syn_events_add(struct syn_events *events, struct syn_event event)
         events->is_short_of_memory = true;
 }
 
-/* The earliest of those right below a place, or count if there are none. */
+/* The earliest of the children of a node, or count if it has none. */
 static size_t earliest_below(const struct syn_events *events, size_t at)
 {
     size_t first = BELOW * at + 1;

@@ -1,5 +1,5 @@
-/* What a worker sends whose density is left open: the richest form with which a simulated step
- * takes no longer than its overhead allows, as runs find it by measuring. */
+/* What a worker with density auto sends: the richest form with which a simulated step takes no
+ * longer than the overhead allows. Real runs find it by measuring. */
 #include <syncopate/simulate.h>
 
 #include "base/status.h"

@@ -1,6 +1,6 @@
-/* Flows lie in one array, and closed ones are taken again before it grows: a simulation of millions
- * of messages has a few for each member at a time. The flows of a link are a list, the newest
- * first, through the flows themselves. */
+/* Flows are kept in one array, and closed ones are reused before it grows: a simulation of millions
+ * of messages has only a few flows per member at a time. The flows of a link form an intrusive
+ * list, the newest first. */
 #include "simulate/flows.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* A member plays one round after the other. Unless the round says otherwise, its messages leave one
- * after the other, one flow at a time: P workers that send to all others at once would otherwise
- * have P * P flows, all slow, that take as long together. A message may come before its receiver
- * has got as far as waiting for it; a balance for each pair of members keeps count. */
+/* A member goes through its rounds one after the other. Unless the round has sends_at_once, its
+ * messages are sent one after the other, one flow at a time: P workers that send to all others at
+ * once would have P * P slow flows, which take just as long in total. A message may arrive before
+ * its receiver waits for it; a balance for each pair of members keeps count. */
 #include "simulate/member.h"
 
 /* Message number i of the round, if there is one. */
@@ -19,7 +19,7 @@ static void send(struct syn_scene *scene, size_t number, size_t i, double now_ms
     syn_network_send(&scene->network, now_ms, (uint32_t)number, (uint32_t)to, bytes);
 }
 
-/* Once everything of the round has left and come. */
+/* Finish the round once all its messages have been sent and received. */
 static void finish_round(struct syn_scene *scene, size_t number, double now_ms)
 {
     const struct syn_member *member = &scene->members[number];
@@ -60,7 +60,7 @@ static bool begin_round(struct syn_scene *scene, size_t number, double now_ms)
     return true;
 }
 
-/* An exchange without any round is over at once, by way of the clock like all others. */
+/* An exchange without rounds ends at once, through the clock like all others. */
 void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms)
 {
     scene->members[member].round_number = 0;

@@ -12,18 +12,18 @@ struct syn_member {
     struct syn_random random;
     struct syn_round round; /* under way */
     size_t round_number;
-    size_t left;           /* messages of the round that have left; the next is leaving */
-    size_t missing;        /* messages of the round that have not come */
-    uint64_t exchanges;    /* ended */
+    size_t left;           /* messages of the round that were sent; the next is being sent */
+    size_t missing;        /* messages of the round not received yet */
+    uint64_t exchanges;    /* finished */
     uint64_t steps;        /* gradients computed */
-    double step_ms;        /* when the last of `steps` was handed over */
-    double server_free_ms; /* asynchronous servers: when their work will be done */
+    double step_ms;        /* when the last of `steps` was contributed */
+    double server_free_ms; /* asynchronous servers: when they will be idle */
     double bytes_out;
     bool is_exchanging;
-    bool is_waiting; /* the worker wants the exchange under way to end */
+    bool is_waiting; /* the worker waits for the current exchange to end */
 };
 
-/* (optional) Somebody who wants to know of every message, when it begins to leave. */
+/* (optional) A callback for every message, when it starts to be sent. */
 struct syn_watch {
     void (*sent)(void *context, size_t from, size_t to, double bytes);
     void *context;
@@ -40,11 +40,11 @@ struct syn_scene {
     struct syn_network network;
     size_t count;               /* members: workers, then servers */
     struct syn_member *members; /* [count] */
-    int16_t *balance;           /* [count][count] messages that came from a peer before they were
+    int16_t *balance;           /* [count][count] messages that arrived from a peer before they were
                                  * waited for; -1: one is waited for */
 };
 
-/* As syn_simulate(), with somebody who watches. */
+/* As syn_simulate(), with a watch. */
 enum syn_status syn_simulate_watched(const struct syn_cluster *cluster,
                                      const struct syn_traffic *traffic, struct syn_watch watch,
                                      struct syn_simulation *result);
@@ -52,7 +52,7 @@ enum syn_status syn_simulate_watched(const struct syn_cluster *cluster,
 /* Begin the member's next exchange. */
 void syn_member_begin(struct syn_scene *scene, size_t member, double now_ms);
 
-/* Deal with the events of messages: LEFT if one has indeed, DELIVERED and ROUND_DONE.
+/* Handle the events of messages: LEFT if a message has really left, DELIVERED and ROUND_DONE.
  *   has_ended  set if that was the last round of the member's exchange */
 void syn_member_leave(struct syn_scene *scene, const struct syn_event *event);
 void syn_member_deliver(struct syn_scene *scene, const struct syn_event *event);

@@ -1,18 +1,19 @@
-/* When a flow begins or ends, those on its two links become slower or faster, and so does the time
- * at which each will end. Telling the clock of all of these would be P * P events for P workers
- * that send to one server. It is told of one flow for each of the two links, the next to end
- * there, and only if it would not ask for that flow early enough anyway: if flows became slower
- * meanwhile, it asks too early, and looks at both links again.
+/* When a flow begins or ends, the flows on its two links become slower or faster, and their end
+ * times change. An event for each of these would mean P * P events for P workers that send to one
+ * server. Instead, one event is added for each of the two links, for the next flow to end there,
+ * and only if that flow has no early enough event already. If flows have become slower in the
+ * meantime, the event comes too early, and both links are examined again.
  *
- * That is enough. Whatever changes a flow's end looks at a link of it, and has the clock ask for
- * some flow of that link before any of them ends; asking looks at both links of the flow asked
- * for. So nobody's end passes unnoticed. */
+ * That is enough. Whatever changes the end of a flow examines one of its links and ensures an event
+ * for some flow of that link before any of them ends; handling the event examines both links of its
+ * flow. So no flow's end is missed. */
 #include "simulate/network.h"
 
 #include <math.h>
 
-/* The share of a message that counts as nothing. What rounding leaves of one that ends just now
- * would otherwise be slowed down by those that begin just now, and members in step come apart. */
+/* The share of a message that counts as nothing. The rounding remainder of a message that ends now
+ * would otherwise be slowed down by those that begin now, and members that run in step would drift
+ * apart. */
 #define NOTHING 1e-12
 
 static struct syn_link *link_of(const struct syn_network *network, const struct syn_flow *flow,
@@ -26,7 +27,7 @@ static double passed_ms(const struct syn_flow *flow, double now_ms)
     return flow->sharers > 0 ? (now_ms - flow->since_ms) / flow->sharers : 0;
 }
 
-/* Count what has left until now. */
+/* Account for what has been sent until now. */
 static void settle(struct syn_network *network, struct syn_flow *flow, double now_ms)
 {
     double passed = passed_ms(flow, now_ms);
@@ -36,7 +37,7 @@ static void settle(struct syn_network *network, struct syn_flow *flow, double no
         link_of(network, flow, way)->busy_ms += passed;
 }
 
-/* Give the flow its share, as its links are now. */
+/* Give the flow its share of its links as they are now. */
 static void share(struct syn_network *network, struct syn_flow *flow, double now_ms)
 {
     uint32_t out = link_of(network, flow, SYN_WAY_OUT)->count;
@@ -50,7 +51,7 @@ static void share(struct syn_network *network, struct syn_flow *flow, double now
         flow->end_ms = now_ms + flow->left_ms * sharers;
 }
 
-/* Have the clock ask when it ends. What asks later is not heard any more. */
+/* Add an event for the flow's end. Its later events are then ignored. */
 static void ask_for(struct syn_network *network, uint32_t number)
 {
     struct syn_flow *flow = &network->flows.all[number];
@@ -63,8 +64,8 @@ static void ask_for(struct syn_network *network, uint32_t number)
                                                        .flow = number});
 }
 
-/* Share the link again, and see to it that the clock asks before any of its flows ends. Of those
- * that end together the oldest is first. */
+/* Recompute the shares of the link and make sure that there is an event before any of its flows
+ * ends. Of flows that end together, the oldest is first. */
 static void look_at(struct syn_network *network, const struct syn_link *link, enum syn_way way,
                     double now_ms)
 {
@@ -95,7 +96,7 @@ static double busy_ms(const struct syn_network *network, size_t host, enum syn_w
     return sum;
 }
 
-/* What a link has saved up by now: what was not in use of it, until the bucket is full. */
+/* Update the burst that a link has saved up: its unused capacity, until the bucket is full. */
 static struct syn_link *save_up(struct syn_network *network, uint32_t host, enum syn_way way,
                                 double now_ms)
 {

@@ -1,11 +1,11 @@
-/* Hosts, each behind a link of its own to one switch, which is never the bottleneck itself. A
- * message under way is a flow: from its first byte to its last it holds its sender's way out and
- * its receiver's way in. A link is shared equally by its flows, as TCP comes to share it, and a
- * flow is as fast as the more crowded of its two links lets it be; what it leaves unused of the
- * other is not handed on. The last byte is there one latency after it left.
+/* Hosts, each connected by its own link to one switch, which is never the bottleneck. A message
+ * under way is a flow: from its first byte to its last it occupies its sender's outgoing link and
+ * its receiver's incoming link. A link is shared equally by its flows, as TCP tends to do, and a
+ * flow is as fast as the more crowded of its two links allows; the capacity it leaves unused on the
+ * other is not redistributed. The last byte arrives one latency after it was sent.
  *
- * A link that is kept to its rate by a bucket of tokens, as tc's tbf and many providers do, saves
- * up in pauses: so much of the next message passes at once. */
+ * A link whose rate is limited by a token bucket, as by tc's tbf and many providers, saves up
+ * capacity while idle: that much of the next message passes at once. */
 #ifndef SYN_SIMULATE_NETWORK_H
 #define SYN_SIMULATE_NETWORK_H
 
@@ -22,15 +22,16 @@ struct syn_network {
     struct syn_flows flows;
 };
 
-/* Begin a message. SYN_EVENT_LEFT will tell of its end. */
+/* Start a message. SYN_EVENT_LEFT reports its end. */
 void syn_network_send(struct syn_network *network, double now_ms, uint32_t from, uint32_t to,
                       double bytes);
 
-/* Deal with SYN_EVENT_LEFT. True if the message has left indeed, in which case SYN_EVENT_DELIVERED
- * follows; false if others came in its way and the clock will tell again. */
+/* Handle SYN_EVENT_LEFT. True if the message has really left; SYN_EVENT_DELIVERED then follows.
+ * False if others slowed it down; another event will come. */
 bool syn_network_leave(struct syn_network *network, const struct syn_event *event);
 
-/* How long the busiest link was in use until now; half of it for twice as long counts the same. */
+/* How long the busiest link has been in use; half of its capacity for twice as long counts the
+ * same. */
 double syn_network_busiest(const struct syn_network *network, double now_ms);
 
 #endif

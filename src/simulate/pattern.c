@@ -1,4 +1,4 @@
-/* Patterns by name, and what their messages weigh. */
+/* Patterns by name, and the sizes of their messages. */
 #include "simulate/pattern.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ bool syn_pattern_find(const char *name, struct syn_pattern *pattern)
     return true;
 }
 
-/* A packet in more fragments than this takes as long, and its simulation longer. */
+/* More fragments than this do not change the time of a packet, but make its simulation longer. */
 #define MOST_FRAGMENTS 4
 
 size_t syn_pattern_fragments(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
@@ -30,7 +30,7 @@ size_t syn_pattern_fragments(const struct syn_pattern *pattern, const struct syn
     return fragments < MOST_FRAGMENTS ? fragments : MOST_FRAGMENTS;
 }
 
-/* More than all contributions cannot come out of an exchange; servers answer with weights. */
+/* The result of an exchange is no larger than all contributions; servers answer with weights. */
 double syn_round_bytes(const struct syn_pattern *pattern, struct syn_members members,
                        const struct syn_traffic *traffic, const struct syn_round *round)
 {

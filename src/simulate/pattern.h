@@ -1,5 +1,5 @@
-/* What a simulation takes from the rounds of an exchange: bytes and milliseconds. The rounds are
- * those of src/topology, which the exchanges themselves walk. */
+/* The bytes and milliseconds of the rounds of an exchange, for the simulation. The rounds are those
+ * of src/topology, which the exchanges themselves follow. */
 #ifndef SYN_SIMULATE_PATTERN_H
 #define SYN_SIMULATE_PATTERN_H
 
@@ -17,13 +17,13 @@ struct syn_pattern {
 };
 
 /* The pattern of an exchange, or that of parameter servers: "servers".
- *   pattern  unchanged if there is none of that name, and false returned */
+ *   pattern  unchanged, with false returned, if there is none of that name */
 bool syn_pattern_find(const char *name, struct syn_pattern *pattern);
 
-/* Its name for parameter servers. */
+/* The name of the parameter servers' pattern. */
 #define SYN_PATTERN_SERVERS "servers"
 
-/* How many fragments contributions go in; 0: they are sent at once. */
+/* The number of fragments that contributions are sent in; 0: they are sent whole. */
 size_t syn_pattern_fragments(const struct syn_pattern *pattern, const struct syn_traffic *traffic,
                              size_t workers);
 
@@ -31,7 +31,7 @@ size_t syn_pattern_fragments(const struct syn_pattern *pattern, const struct syn
 double syn_round_bytes(const struct syn_pattern *pattern, struct syn_members members,
                        const struct syn_traffic *traffic, const struct syn_round *round);
 
-/* How long the work of a round takes, once everything has come. */
+/* How long the work of a round takes once everything has arrived. */
 double syn_round_work_ms(const struct syn_traffic *traffic, const struct syn_round *round);
 
 #endif

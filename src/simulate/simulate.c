@@ -1,9 +1,10 @@
-/* The simulation: workers compute, hand over and wait as their method says, and what they send goes
- * through the network; the clock takes one event after the other until the last step is over.
+/* The simulation: workers compute, contribute and wait as their method requires, and their messages
+ * pass through the network; the clock processes one event after the other until the last step is
+ * over.
  *
- * Events rather than formulas, because the formulas of single exchanges do not add up once workers
- * are not in step: somebody late in a ring holds up all others in turn, a delayed exchange hides
- * behind a computation only as long as it is shorter, and servers are slow when many come at
+ * It uses events rather than formulas, because the formulas of single exchanges do not add up once
+ * workers are out of step: a late worker in a ring delays all others in turn, a delayed exchange is
+ * hidden by a computation only while it is shorter, and servers are slow when many workers push at
  * once. */
 #include <syncopate/simulate.h>
 
@@ -47,7 +48,7 @@ static enum syn_status check(const struct syn_cluster *cluster, const struct syn
 {
     SYN_TRY(check_cluster(cluster));
     if (!syn_pattern_find(traffic->pattern, pattern))
-        return syn_fail(SYN_INVALID, "no pattern \"%.64s\" to simulate", traffic->pattern);
+        return syn_fail(SYN_INVALID, "cannot simulate unknown pattern \"%.64s\"", traffic->pattern);
     if (!is_length(traffic->bytes) || !is_length(traffic->pull_bytes) ||
         !is_length(traffic->select_ms) || !is_length(traffic->merge_ms))
         return syn_fail(
@@ -64,7 +65,7 @@ static enum syn_status check(const struct syn_cluster *cluster, const struct syn
     return SYN_OK;
 }
 
-/* The mean is compute_ms; log-normal, as no step takes less than nothing and some take long. */
+/* The mean is compute_ms; log-normal, as no step takes negative time and some take long. */
 static void compute(struct syn_scene *scene, size_t number, double now_ms)
 {
     const struct syn_cluster *cluster = scene->cluster;
@@ -80,7 +81,7 @@ static void compute(struct syn_scene *scene, size_t number, double now_ms)
                                                       .to = (uint32_t)number});
 }
 
-/* The worker has a gradient, and nothing of its own is under way any more. */
+/* The worker has a gradient, and its previous exchange has ended. */
 static void hand_over(struct syn_scene *scene, size_t number, double now_ms)
 {
     scene->members[number].is_waiting = false;
@@ -112,7 +113,7 @@ static void on_posted(struct syn_scene *scene, const struct syn_event *event)
         end_step(scene, event->to, event->ms);
 }
 
-/* Servers begin the next exchange at once; a worker that waited goes on. */
+/* Servers begin the next exchange at once; a worker that was waiting continues. */
 static void on_round_done(struct syn_scene *scene, const struct syn_event *event)
 {
     bool has_ended = false;
@@ -127,8 +128,8 @@ static void on_round_done(struct syn_scene *scene, const struct syn_event *event
         hand_over(scene, event->to, event->ms);
 }
 
-/* An asynchronous server works pushes off in the order of coming, each for itself, and answers
- * without regard to what else it is sending. */
+/* An asynchronous server processes pushes one by one in the order of arrival, and answers
+ * regardless of what else it is sending. */
 static bool plays_rounds(const struct syn_scene *scene, size_t member)
 {
     return member < scene->cluster->workers || scene->traffic->timing != SYN_TIMING_ASYNC;
@@ -222,11 +223,11 @@ static enum syn_status open_scene(struct syn_scene *scene)
     return SYN_OK;
 }
 
-/* Where the workers stand, on average. */
+/* The progress of the workers, on average. */
 struct standing {
     double steps;
     double ms;
-    double bytes_out; /* of the one that sent most */
+    double bytes_out; /* of the worker that sent most */
 };
 
 static struct standing standing_of(const struct syn_scene *scene)
@@ -242,7 +243,7 @@ static struct standing standing_of(const struct syn_scene *scene)
     return sum;
 }
 
-/* Go on until the workers have made so many steps together. Returns the time. */
+/* Continue until the workers have made this many steps in total. Returns the time. */
 static double run_until(struct syn_scene *scene, uint64_t total_steps, uint64_t *made)
 {
     struct syn_event event = {.ms = 0};
@@ -254,15 +255,15 @@ static double run_until(struct syn_scene *scene, uint64_t total_steps, uint64_t 
     return event.ms;
 }
 
-/* The messages of a step grow with the square of the workers: as many steps as take some seconds at
- * most with the largest clusters. */
+/* The number of messages per step grows with the square of the number of workers: use as many steps
+ * as take a few seconds at most with the largest clusters. */
 static uint64_t usual_steps(const struct syn_cluster *cluster)
 {
     double affordable = 2e6 / ((double)cluster->workers * (double)cluster->workers);
     return affordable > 64 ? 64 : affordable < 4 ? 4 : (uint64_t)affordable;
 }
 
-/* Until workers whose exchanges end at different times have found their rhythm. */
+/* Steps until workers whose exchanges end at different times reach a steady state. */
 static uint64_t settling_steps(const struct syn_cluster *cluster)
 {
     return cluster->workers > 256 ? 2 : 10;
@@ -301,7 +302,8 @@ enum syn_status syn_simulate_watched(const struct syn_cluster *cluster,
         };
     }
     if (scene.events.is_short_of_memory)
-        status = syn_fail(SYN_MEMORY, "no memory for the events of %zu workers", cluster->workers);
+        status =
+            syn_fail(SYN_MEMORY, "cannot allocate the events of %zu workers", cluster->workers);
     close_scene(&scene);
     return status;
 }
@@ -309,7 +311,8 @@ enum syn_status syn_simulate_watched(const struct syn_cluster *cluster,
 enum syn_status syn_simulate(const struct syn_cluster *cluster, const struct syn_traffic *traffic,
                              struct syn_simulation *result)
 {
-    /* Steps without an exchange are one long step: its times' deviations grow with their root. */
+    /* Steps without an exchange count as one long step, whose deviation grows with the square root
+     * of their number. */
     double together = traffic->every > 1 ? (double)traffic->every : 1;
     struct syn_cluster rounds = *cluster;
     rounds.compute_ms *= together;

@@ -1,5 +1,5 @@
-/* From a worker's options to what it sends. The sizes are those of src/codec, but for the heads of
- * packets; the work is what `syncopate bench` measures, for each value. */
+/* What a worker sends, derived from its options. The sizes are those of src/codec, except for the
+ * heads of packets; the work per value is what `syncopate bench` measures. */
 #include <syncopate/simulate.h>
 
 #include <math.h>
@@ -13,14 +13,13 @@
 #include "worker/options.h"
 #include "worker/store.h"
 
-#define SELECT_NS 0.6  /* a parameter */
-#define MERGE_NS  10.0 /* an entry of a list */
-#define ADD_NS    0.5  /* a value of a dense array */
+#define SELECT_NS 0.6  /* per parameter */
+#define MERGE_NS  10.0 /* per list entry */
+#define ADD_NS    0.5  /* per value of a dense array */
 
 #define ALL_WORKERS 1e6
 
-/* Bits that an index of a sorted list costs at that density: the entropy, which Rice codes come
- * close to. */
+/* Bits per index of a sorted list at that density: the entropy, which Rice codes come close to. */
 static double bits_per_index(double density)
 {
     if (density >= 1)
@@ -40,8 +39,8 @@ static void describe_list(const struct syn_reducer_options *reducer, double para
     double entries = fmax(1, floor(reducer->density * params));
     double bits = bits_per_value(reducer->values) + bits_per_index(entries / params);
     traffic->bytes = entries * bits / 8;
-    /* More than all workers' entries cannot come out: the pattern knows how many workers there
-     * are. */
+    /* The result has no more than all workers' entries; the pattern limits it, as it knows the
+     * number of workers. */
     const struct syn_exchange_type *exchange = syn_exchange_find(reducer->exchange);
     if (exchange->encodes_portions || exchange->follows_density)
         traffic->pull_bytes = traffic->bytes * (reducer->keep > 0 ? reducer->keep : ALL_WORKERS);
@@ -57,8 +56,8 @@ static void describe_array(const struct syn_reducer_options *reducer, double par
     traffic->merge_ms = ADD_NS * params * 1e-6;
 }
 
-/* Selection is part of the exchange there. A density that is left open is taken to be 1, in the
- * options' own form: how much fits, syn_traffic_fit() can tell. */
+/* Here selection is part of the exchange. Density auto is treated as 1, in the options' own form;
+ * syn_traffic_fit() finds how much fits. */
 static void describe_adaptive(const struct syn_reducer_options *reducer, double params,
                               struct syn_traffic *traffic)
 {

@@ -1,5 +1,5 @@
-/* The reducer's state as a section of an archive. Without a residual there is nothing in it to go
- * on from, and archives of shards that earlier versions wrote lack it. */
+/* The reducer's state as a section of an archive. Without a residual there is nothing in it to
+ * restore, and archives of shards written by earlier versions lack it. */
 #include <stdlib.h>
 #include <string.h>
 

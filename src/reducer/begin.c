@@ -1,5 +1,5 @@
-/* The first half of a step, on the caller's thread: residual, selection, coding; then the
- * communication thread has it. */
+/* The first half of a step, on the caller's thread: residual, selection and coding. Then the
+ * communication thread takes over. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "reducer/inside.h"
@@ -14,9 +14,10 @@ static enum syn_status exchange_transfer(struct syn_work *work)
     return reducer->exchange_type->run(reducer->exchange, &transfer->in, &transfer->out);
 }
 
-/* Everything goes. With a residual, what goes is gradient plus residual, and nothing is left until
- * the exchange tells what rounding took. If no newer step can begin meanwhile, what goes lies where
- * the next residual will, and the exchange turns one into the other. */
+/* Everything is sent. With a residual, gradient plus residual is sent, and the new residual is
+ * zero until the exchange reports what was lost by rounding. If no newer step can begin
+ * meanwhile, the data to send occupies the memory of the next residual, and the exchange turns
+ * one into the other. */
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
@@ -70,7 +71,7 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct t
         reducer->residual_type->keep(&intake->after, &in->list);
 }
 
-/* Take a bucket in and send it on its way. */
+/* Process a bucket and post it to the communication thread. */
 static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t number)
 {
     int64_t began = syn_clock_ns();
@@ -115,7 +116,7 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
     slot->select_ns += syn_clock_ns() - began;
 }
 
-/* Send every bucket whose turn it is and that is complete. */
+/* Send complete buckets, in order, up to the first incomplete one. */
 static void send_complete(struct syn_reducer *reducer)
 {
     struct slot *slot = syn_slot(reducer, reducer->begun - 1);
@@ -125,8 +126,8 @@ static void send_complete(struct syn_reducer *reducer)
     reducer->is_filling = reducer->next_bucket < reducer->bucket_count;
 }
 
-/* The step that was started last is ready as a whole.
- *   pieces  NULL: it lies in one */
+/* All tensors of the step that was started last are ready.
+ *   pieces  NULL: the gradient is one array */
 static void send_all(struct syn_reducer *reducer, const struct syn_piece *pieces)
 {
     struct slot *slot = syn_slot(reducer, reducer->begun - 1);
@@ -136,7 +137,7 @@ static void send_all(struct syn_reducer *reducer, const struct syn_piece *pieces
     slot->pieces = NULL;
 }
 
-/* What only an exchange that follows it takes. */
+/* Check what only an exchange that follows the density accepts. */
 static enum syn_status check_form(const struct syn_reducer *reducer, const struct syn_step *step)
 {
     bool follows = reducer->exchange_type->follows_density;
@@ -148,10 +149,10 @@ static enum syn_status check_form(const struct syn_reducer *reducer, const struc
             "density %g; expected 1, or above 0 and at most %g (set density-max at open)",
             step->density, most);
     if (step->values && !follows)
-        return syn_fail(SYN_INVALID, "exchange %s has the same form of values in every step",
+        return syn_fail(SYN_INVALID, "exchange %s cannot change the form of values between steps",
                         reducer->options.exchange);
     if (step->values && (!values || values->needs_scale))
-        return syn_fail(SYN_INVALID, "values \"%.32s\" cannot hold whole arrays", step->values);
+        return syn_fail(SYN_INVALID, "values \"%.32s\" cannot encode dense arrays", step->values);
     return SYN_OK;
 }
 
@@ -172,8 +173,9 @@ static enum syn_status check_step(const struct syn_reducer *reducer, const struc
     return SYN_OK;
 }
 
-/* Buffers are as large as the largest density needs; what it took is given back once it has fallen.
- * What the last step delivered is still the caller's if several may be under way. */
+/* Buffers are sized for the largest density; their memory is released to the system once the
+ * density has fallen. The result of the last step still belongs to the caller if several steps may
+ * be under way. */
 static void vacate(struct syn_reducer *reducer)
 {
     size_t depth = reducer->options.depth;
@@ -198,7 +200,7 @@ static void follow_density(struct syn_reducer *reducer, double density)
 {
     bool is_idle = reducer->begun == reducer->waited;
     if (is_idle && density < reducer->used / 2 && !reducer->select_type->is_dense) {
-        syn_reducer_settle(reducer); /* it reads what is vacated */
+        syn_reducer_settle(reducer); /* it reads what is then vacated */
         vacate(reducer);
         reducer->used = 0;
     }
@@ -215,7 +217,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
                         "step %llu began before all tensors of the previous step were ready",
                         (unsigned long long)reducer->begun);
     if (reducer->begun - reducer->waited == reducer->options.depth)
-        return syn_fail(SYN_BUSY, "%llu steps are under way; depth allows no more",
+        return syn_fail(SYN_BUSY, "%llu steps are under way, the most that depth allows",
                         (unsigned long long)reducer->options.depth);
     follow_density(reducer, own.density);
     ticket->number = reducer->begun;
@@ -241,7 +243,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
 enum syn_status syn_reducer_ready(struct syn_reducer *reducer, size_t tensor)
 {
     if (tensor >= syn_layout_count(reducer->layout))
-        return syn_fail(SYN_INVALID, "tensor %zu was marked ready; there are only %zu", tensor,
+        return syn_fail(SYN_INVALID, "tensor %zu was marked ready, but there are only %zu", tensor,
                         syn_layout_count(reducer->layout));
     if (!reducer->is_filling || reducer->is_ready[tensor])
         return syn_fail(SYN_INVALID,
@@ -260,8 +262,9 @@ static enum syn_status check_pieces(const struct syn_reducer *reducer,
     for (size_t i = 0; i < count; i++)
         size += pieces[i].count;
     if (size != reducer->size)
-        return syn_fail(SYN_INVALID, "the pieces have %zu entries in total; the layout has %zu",
-                        size, reducer->size);
+        return syn_fail(SYN_INVALID,
+                        "the pieces have %zu entries in total; expected %zu as in the layout", size,
+                        reducer->size);
     if (count > 1 && !reducer->residual_type->has_unsent)
         return syn_fail(SYN_INVALID, "a gradient in %zu pieces needs a reducer with a residual",
                         count);

@@ -1,6 +1,6 @@
-/* A bucket is cut by shards, and each server gets its part as one message; answers are waited for
- * together. Selection was over the whole bucket, and rounding is entry by entry, so that neither
- * knows how many servers there are.
+/* A bucket is cut by shards, and each server gets its part as one message; the worker waits for all
+ * answers together. Selection is over the whole bucket, and rounding is per entry, so neither
+ * depends on the number of servers.
  *
  * Everything that sends runs on the communication thread. */
 #include "reducer/client.h"
@@ -27,7 +27,7 @@ struct syn_client {
     size_t rows;
     struct link *links;           /* [servers] */
     struct syn_request *requests; /* [2 * servers]: sends, then receives */
-    struct syn_list part;         /* of a list, that lies in a shard */
+    struct syn_list part;         /* the part of a list that lies in a shard */
     float *pulled;                /* [size] */
     uint32_t steps;               /* sent */
     struct syn_comm *comm;
@@ -121,7 +121,7 @@ static struct syn_chunk overlap(const struct syn_contribution *in, struct syn_ch
     return from < to ? (struct syn_chunk){from - in->first, to - from} : (struct syn_chunk){0, 0};
 }
 
-/* Write floats or halves; what rounding takes away is dropped. Returns the bytes. */
+/* Write floats or halves; what is lost by rounding is dropped. Returns the number of bytes. */
 static size_t write_dense(const struct syn_client *client, const struct syn_contribution *in,
                           struct syn_outcome *out, struct syn_chunk part, uint8_t *bytes)
 {
@@ -144,8 +144,8 @@ static size_t write_dense(const struct syn_client *client, const struct syn_cont
     return part.count * sizeof *half;
 }
 
-/* Write the part of the list as a packet of its own. Its values have been rounded, and being
- * rounded again does not change them. Returns the bytes. */
+/* Write this part of the list as a separate packet. Its values have been rounded already; rounding
+ * them again does not change them. Returns the number of bytes. */
 static size_t write_list(struct syn_client *client, const struct syn_contribution *in,
                          struct syn_chunk part, uint32_t limit, uint8_t *bytes)
 {
@@ -159,12 +159,12 @@ static size_t write_list(struct syn_client *client, const struct syn_contributio
     memcpy(list->value, in->list.value + from, list->count * sizeof *list->value);
     about.size = (uint32_t)part.count;
     about.limit = limit;
-    /* Values of one magnitude all have it. */
+    /* If all values have one magnitude, the first has it too. */
     float scale = list->count > 0 ? syn_from_magnitude(syn_magnitude(list->value[0])) : 0;
     return syn_packet_encode(&about, client->form.values, client->form.indices, scale, list, bytes);
 }
 
-/* Write the message for one server. Returns its bytes, or 0 if there is nothing to say. */
+/* Write the message for one server. Returns its size, or 0 if there is nothing to send. */
 static size_t write_push(struct syn_client *client, const struct link *link,
                          const struct syn_contribution *in, struct syn_outcome *out)
 {
@@ -203,7 +203,7 @@ static enum syn_status send_to(struct syn_client *client, size_t server, size_t 
                           bytes, &client->requests[server]);
 }
 
-/* Begin what follows with receives, if servers are to answer. */
+/* Post receives before the sends that follow, if servers are to answer. */
 static enum syn_status begin(struct syn_client *client, bool is_answered)
 {
     struct syn_peers from = syn_message_round(client->group, true).receive;
@@ -217,7 +217,7 @@ static enum syn_status begin(struct syn_client *client, bool is_answered)
     return SYN_OK;
 }
 
-/* Wait for all that was started; a failure to start is the first to be told. */
+/* Wait for all requests that were started; a failure to start one is reported first. */
 static enum syn_status wait_for_all(struct syn_client *client, enum syn_status status)
 {
     if (status != SYN_OK)
@@ -225,9 +225,9 @@ static enum syn_status wait_for_all(struct syn_client *client, enum syn_status s
     return syn_group_wait(client->group, client->requests, 2 * client->servers);
 }
 
-/* Read everyone's answer to that step.
+/* Read all servers' answers to that step.
  *   weights  [size]
- *   stalest  of the shards */
+ *   stalest  the largest staleness of any shard */
 static enum syn_status read_answers(struct syn_client *client, bool are_halves, uint32_t step,
                                     float *weights, uint64_t *stalest)
 {
@@ -254,7 +254,7 @@ static enum syn_status read_answers(struct syn_client *client, bool are_halves, 
     return SYN_OK;
 }
 
-/* The last bucket of a step has left. */
+/* The last bucket of a step has been sent. */
 static enum syn_status end_step(struct syn_client *client, const struct syn_contribution *in,
                                 struct syn_outcome *out)
 {
@@ -292,24 +292,24 @@ static size_t nothing_comes(const struct syn_exchange_setup *setup)
 }
 
 const struct syn_exchange_type syn_client_exchange = {
-    .part = {"servers", "each server's part to each server"},
+    .part = {"servers", "to each server its part"},
     .keeps_sums = true,
     .merged_most = nothing_comes,
     .dropped_most = nothing_comes,
     .run = run,
 };
 
-/* What else is asked of all servers, on the communication thread. */
+/* Any other request to all servers, on the communication thread. */
 struct request {
-    struct syn_work work; /* first, so that a work is its request */
+    struct syn_work work; /* first, so that a pointer to it is one to its request */
     struct syn_client *client;
     enum syn_message_kind kind;
     size_t row;
-    float *asked;       /* [size] to be answered with, or NULL */
+    float *asked;       /* [size] where answers are stored, or NULL */
     const float *given; /* [size] to send along, or NULL */
 };
 
-/* Write the message for one server. Returns its bytes. */
+/* Write the message for one server. Returns its size. */
 static size_t write_request(const struct syn_client *client, const struct link *link,
                             const struct request *request)
 {

@@ -1,5 +1,5 @@
-/* One thread, one queue. The queue is a list through the works themselves: posting allocates
- * nothing, and its length is bounded by how many works their owners have. */
+/* One thread, one queue. The queue is an intrusive list of works: posting allocates nothing, and
+ * its length is bounded by the number of works that their owners have. */
 #include "reducer/comm.h"
 
 #include <pthread.h>

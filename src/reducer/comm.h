@@ -1,6 +1,6 @@
 /* The communication thread: everything that sends or receives on a group is work that is posted to
- * it, and runs in the order of posting. It is the one place where the outcome of work is kept: its
- * status, the cause, what it cost; and where a failure is made known to the other members. */
+ * it and runs in the order of posting. It is the one place where the result of work is kept (its
+ * status, cause and cost), and where a failure is announced to the other members. */
 #ifndef SYN_REDUCER_COMM_H
 #define SYN_REDUCER_COMM_H
 
@@ -12,8 +12,8 @@
 
 struct syn_comm;
 
-/* Something to do on the communication thread. The poster's memory, as the first field of whatever
- * it is about; belongs to the communication thread from post to wait. */
+/* Something to do on the communication thread. It is the poster's memory, usually the first field
+ * of a larger struct, and belongs to the communication thread from post to wait. */
 struct syn_work {
     /* Runs with no lock held. What it sets is visible after syn_comm_wait(). When it fails the
      * group is abandoned with its cause. */
@@ -21,7 +21,7 @@ struct syn_work {
     enum syn_status status;
     char cause[SYN_ERROR_BYTES];
     struct syn_cost cost;  /* bytes and exchange_ms */
-    struct syn_work *next; /* the communication thread's own */
+    struct syn_work *next; /* used by the communication thread */
     bool is_done;          /* likewise */
 };
 
@@ -36,10 +36,10 @@ void syn_comm_post(struct syn_comm *comm, struct syn_work *work);
  * called more than once. */
 enum syn_status syn_comm_wait(struct syn_comm *comm, struct syn_work *work);
 
-/* Nanoseconds that its thread has had a processor. */
+/* CPU time of its thread, in nanoseconds. */
 int64_t syn_comm_busy_ns(struct syn_comm *comm);
 
-/* Run what is posted, then end the thread. NULL is harmless. */
+/* Run all posted work, then end the thread. NULL is harmless. */
 void syn_comm_close(struct syn_comm *comm);
 
 #endif

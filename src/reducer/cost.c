@@ -1,4 +1,4 @@
-/* Costs of several steps, or of a step and what was said beside it. */
+/* Adds up the costs of several steps, or of a step and other messages. */
 #include "reducer/road.h"
 
 void syn_cost_add(struct syn_cost *sum, const struct syn_cost *more)

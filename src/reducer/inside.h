@@ -1,4 +1,4 @@
-/* The reducer from inside: what its files share. */
+/* Internals of the reducer, shared by its files. */
 #ifndef SYN_REDUCER_INSIDE_H
 #define SYN_REDUCER_INSIDE_H
 
@@ -13,7 +13,7 @@
 #include "residual/residual.h"
 #include "select/select.h"
 
-/* A run of whole tensors that is exchanged apart. Bucket 0 holds the last tensors and leaves
+/* A run of whole tensors that is exchanged separately. Bucket 0 holds the last tensors and is sent
  * first. */
 struct bucket {
     size_t first;
@@ -23,34 +23,34 @@ struct bucket {
     bool lags;    /* its part of the residual lacks the last step (lag.h) */
 };
 
-/* One bucket of one step on its way. */
+/* The exchange of one bucket of one step. */
 struct transfer {
-    struct syn_work work; /* first, so that a work is its transfer */
+    struct syn_work work; /* first, so that a pointer to it is one to its transfer */
     struct syn_reducer *reducer;
     struct syn_contribution in;
     struct syn_outcome out;
     uint8_t *packet;
     size_t packet_room;
-    float remembered; /* the selection's memory before this step */
+    float remembered; /* the selection's state before this step */
     float threshold;
 };
 
 /* One step under way. */
 struct slot {
     struct transfer *transfers;     /* [bucket_count] */
-    const float *gradient;          /* [size], or NULL if it lies in pieces */
-    const struct syn_piece *pieces; /* while it begins */
-    float *copy;                    /* [size] of a gradient that is overwritten; or NULL */
+    const float *gradient;          /* [size], or NULL if it is in pieces */
+    const struct syn_piece *pieces; /* only during begin */
+    float *copy;                    /* [size] of a gradient that may be overwritten; or NULL */
     struct syn_step step;
-    double lr; /* that goes along */
+    double lr; /* sent along */
     bool pulls;
-    size_t before;          /* number of the residual that it began from; it writes the next one */
-    float *sent;            /* [size] dense with residual: what goes; NULL: lies in the next one */
-    float *dense;           /* [size] dense: the sum */
-    bool drops;             /* dense, not exact: rounding takes something */
-    float *dense_dropped;   /* [size] which lies here, or, NULL, in the next residual */
+    size_t before; /* number of the residual it starts from; it writes the next one */
+    float *sent;   /* [size] dense with residual: what is sent; NULL: it is in the next residual */
+    float *dense;  /* [size] dense: the sum */
+    bool drops;    /* dense, not exact: rounding loses something */
+    float *dense_dropped;   /* [size] what is lost; NULL: it is in the next residual */
     struct syn_list merged; /* sparse, several buckets: all of them */
-    int64_t select_ns;      /* with what is in encode_ns */
+    int64_t select_ns;      /* includes encode_ns */
     int64_t encode_ns;
     struct syn_forgotten forgotten;
 };
@@ -64,8 +64,8 @@ struct syn_reducer {
     const struct syn_exchange_type *exchange_type;
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
-    void *exchange;        /* its state, the communication thread's while work is under way */
-    bool is_exchange_lent; /* the state is the opener's: owners keep the sums */
+    void *exchange; /* its state; belongs to the communication thread while work is under way */
+    bool is_exchange_lent; /* the state belongs to the opener: owners keep the sums */
     struct syn_comm *comm;
     struct syn_pool *pool;
 
@@ -74,19 +74,19 @@ struct syn_reducer {
     size_t bucket_count;
     size_t *bucket_of; /* [tensor] */
 
-    struct syn_residual *residuals; /* [depth + 1] a ring; `newest` is the state to go on from */
+    struct syn_residual *residuals; /* [depth + 1] a ring; `newest` is the current state */
     size_t newest;
     bool may_lag;       /* both residuals' unsent are one array (lag.h) */
     struct slot *slots; /* [depth] a ring over ticket numbers */
     uint64_t begun;     /* steps begun so far; ticket numbers are below it */
     uint64_t waited;    /* steps delivered or dropped so far */
-    uint64_t attempt;   /* how often steps in flight were dropped */
-    bool can_drop;      /* the step that was waited for last can be taken back */
+    uint64_t attempt;   /* how many times steps in flight were dropped */
+    bool can_drop;      /* the step waited for last can be undone */
     bool is_filling;    /* the last step begun still waits for tensors */
-    size_t next_bucket; /* of the filling step, the next to leave */
+    size_t next_bucket; /* of the filling step, the next to send */
     size_t *missing;    /* [bucket_count] tensors not ready yet */
     bool *is_ready;     /* [tensor] of the filling step */
-    double used;        /* the largest density of a step since room was given back */
+    double used;        /* the largest density of a step since memory was last released */
 };
 
 static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number)

@@ -1,13 +1,13 @@
-/* Adding the residual and looking for large entries are one loop: the kernel that adds collects
- * what is above the selection's cutoff while it has it in a register. A second loop, even over
- * blocks that are still in cache, was tried and takes a third more time.
+/* Adding the residual and finding large entries are one loop: the kernel that adds also collects
+ * what is above the selection's cutoff while it is in a register. A second loop, even over blocks
+ * that are still in cache, was tried and takes a third more time.
  *
- * New residuals are written to arrays of their own. For buckets larger than the caches they are
- * written past them, so that each step moves no more bytes than an update in place: read residual,
+ * New residuals are written to separate arrays. For buckets larger than the caches, non-temporal
+ * stores are used, so that each step moves no more bytes than an update in place: read residual,
  * read gradient, write residual.
  *
- * A gradient in pieces is read where it lies. Blocks do not know of pieces: the few that reach over
- * the end of one are put together first. */
+ * A gradient in pieces is read in place. Blocks are independent of pieces: the few that extend past
+ * the end of a piece are assembled first. */
 #include "reducer/intake.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "exchange/exchange.h"
 #include "reducer/lag.h"
 
-/* Buckets from this size on are written past the caches. */
+/* Buckets of at least this size are written with non-temporal stores. */
 #define LARGE ((size_t)1 << 18)
 
 #define MOST_LANES 64
@@ -29,7 +29,7 @@ struct pass {
     struct syn_forgotten forgotten[MOST_LANES];
 };
 
-/* The gradient's entries from `first` on, where they lie or in `room`. */
+/* The gradient's entries from `first` on, either in place or copied to `room`. */
 static const float *fetch(const struct syn_intake *intake, size_t first, size_t count,
                           float room[SYN_BLOCK])
 {
@@ -50,8 +50,8 @@ static const float *fetch(const struct syn_intake *intake, size_t first, size_t 
     return room;
 }
 
-/* What is left of a block of the residual that forgets a share of itself. It is counted as it was
- * rounded, in LANES sums that compilers keep in one register each. */
+/* Compute what is left of a block of the residual after a share is forgotten. The forgotten amount
+ * is counted after rounding, in LANES sums that compilers keep in one register each. */
 static void forget_block(const struct syn_intake *intake, const float *unsent, size_t count,
                          float left[SYN_BLOCK], struct syn_forgotten *forgotten)
 {
@@ -100,7 +100,7 @@ static void take_block(struct pass *pass, size_t lane, size_t first, size_t coun
 static void take_lane(void *context, size_t lane)
 {
     struct pass *pass = context;
-    /* Lanes begin at whole cache lines, so that none shares one with another. */
+    /* Lanes begin at cache line boundaries, so that no two share a line. */
     size_t share = (pass->intake->size / pass->lanes + 15) / 16 * 16;
     size_t at = share * lane;
     size_t end = lane + 1 == pass->lanes ? pass->intake->size : share * (lane + 1);
@@ -150,7 +150,7 @@ size_t syn_intake_first_bad(const struct syn_intake *intake)
     float room[SYN_BLOCK];
     struct syn_sums sums = syn_intake_sums(intake);
     struct syn_sums velocity = {intake->after.velocity, NULL};
-    for (int kind = 0; kind < 3; kind++) /* finite gradients may add up to what is not */
+    for (int kind = 0; kind < 3; kind++) /* finite gradients may have a sum that is not finite */
         for (size_t first = 0; first < intake->size; first += SYN_BLOCK) {
             size_t left = intake->size - first;
             size_t count = left < SYN_BLOCK ? left : SYN_BLOCK;

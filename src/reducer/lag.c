@@ -1,4 +1,4 @@
-/* Settling what lags, a block at a time or all of it. */
+/* Brings a lagging residual up to date, one block or all of it. */
 #include "reducer/lag.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The reducer's settings, and what follows from them. */
+/* The reducer's settings, and values derived from them. */
 #include "reducer/inside.h"
 #include "reducer/refusals.h"
 
@@ -32,7 +32,8 @@ enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
                      !syn_exchange_find(options->exchange)->follows_density;
     if (!syn_residual_find(options->residual)) /* auto */
         options->residual = sends_all ? "none" : "feedback";
-    /* Without momentum there is no velocity to keep, and it delivers what feedback delivers. */
+    /* Without momentum there is no velocity to keep, and the result is the same as with
+     * feedback. */
     if (syn_residual_is_moving(options->residual) && options->residual_momentum == 0)
         options->residual = "feedback";
     return SYN_OK;

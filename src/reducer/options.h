@@ -1,4 +1,4 @@
-/* The reducer's options as those use them who open its parts. */
+/* The reducer's options, for code that opens its parts. */
 #ifndef SYN_REDUCER_OPTIONS_H
 #define SYN_REDUCER_OPTIONS_H
 
@@ -6,20 +6,21 @@
 
 #include "exchange/exchange.h"
 
-/* Check each option and replace what says "auto". */
+/* Check each option and replace "auto" values. */
 enum syn_status syn_reducer_resolve(struct syn_reducer_options *options);
 
-/* The density that lists of an exchange which follows it begin with: from about there on, fewer
- * entries take fewer bytes than all of them in four bits. */
+/* The initial density of lists in an exchange that follows the density: below about this, lists
+ * take fewer bytes than all entries in four bits. */
 #define SYN_ADAPTIVE_MOST 0.25
 
-/* The largest density below 1 that a step may have, of an exchange that follows it. */
+/* The largest density below 1 that a step may have, in an exchange that follows the density. */
 double syn_reducer_density_most(const struct syn_reducer_options *options);
 
-/* Most entries that any step may pick from a bucket of this size; never less for a larger one. */
+/* The most entries that any step may pick from a bucket of this size; does not decrease with
+ * size. */
 size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t size);
 
-/* Who takes back what merges drop, for options that were checked. */
+/* Who takes back what merges drop; options must have been checked. */
 enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options);
 
 #endif

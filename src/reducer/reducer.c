@@ -1,4 +1,4 @@
-/* Opening and closing a reducer: cutting the space into buckets, and taking all memory that steps
+/* Opening and closing a reducer: cuts the weights into buckets and allocates all memory that steps
  * need. */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t 
     return syn_select_find(options->select)->limit(options, size, density);
 }
 
-/* Close a bucket as soon as it has bucket_bytes, going from the last tensor to the first. */
+/* Go from the last tensor to the first and close a bucket as soon as it has bucket_bytes. */
 static enum syn_status cut_into_buckets(struct syn_reducer *reducer)
 {
     size_t tensors = syn_layout_count(reducer->layout);
@@ -159,7 +159,8 @@ static enum syn_status check_consistency(const struct syn_reducer *reducer)
     return syn_consistency_check(&own, reducer->group, reducer->group->workers);
 }
 
-/* A reducer with a residual has read the gradient, and scaled it, when it has begun. */
+/* Needed only without a residual: with one, begin has read and scaled the gradient before it
+ * returns. */
 static enum syn_status open_copies(struct syn_reducer *reducer)
 {
     for (size_t i = 0; i < reducer->options.depth && !reducer->residual_type->has_unsent; i++)
@@ -242,7 +243,7 @@ void syn_reducer_close(struct syn_reducer *reducer)
     struct syn_work last = {.run = give_up};
     if (!reducer)
         return;
-    if (reducer->is_filling) /* the others would wait for the buckets that never left */
+    if (reducer->is_filling) /* the others would wait for buckets that were never sent */
         syn_comm_post(reducer->comm, &last);
     syn_comm_close(reducer->comm);
     syn_pool_close(reducer->pool);

@@ -1,4 +1,4 @@
-/* The table of refusals, and the reasons with their values put in. */
+/* The table of refusals, and their reasons with values filled in. */
 #include "reducer/refusals.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct {
 #undef SYN_REFUSAL
 };
 
-/* Write the value of a setting; nothing if no table has it. */
+/* Write the value of a setting, or nothing if no table has it. */
 static size_t put_value(const struct syn_chosen *chosen, size_t count, const char *name,
                         size_t length, char *text, size_t room)
 {

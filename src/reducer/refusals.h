@@ -1,6 +1,6 @@
-/* What cannot be combined. Parts state what they can do; options have traits, of which most are
- * those of the parts that they name; and refusals.def lists the traits that do not go together,
- * with the reason. */
+/* Combinations that are refused. Parts state what they can do; options have traits, most of them
+ * those of the parts they name; refusals.def lists the traits that cannot be combined, with the
+ * reason. */
 #ifndef SYN_REDUCER_REFUSALS_H
 #define SYN_REDUCER_REFUSALS_H
 
@@ -14,8 +14,8 @@ enum syn_trait_number {
     SYN_TRAIT_TAKES_LISTS,      /* the exchange takes lists; else dense arrays */
     SYN_TRAIT_MERGES,           /* sums travel */
     SYN_TRAIT_SEES_OWN_MERGES,  /* every worker sees the merges of its own entries */
-    SYN_TRAIT_CUTS_PORTIONS,    /* the exchange encodes portions itself, gives back what it drops */
-    SYN_TRAIT_FOLLOWS_DENSITY,  /* the exchange sends as much as each step says */
+    SYN_TRAIT_CUTS_PORTIONS,    /* the exchange encodes portions itself and returns what it drops */
+    SYN_TRAIT_FOLLOWS_DENSITY,  /* the exchange sends as much as each step requests */
     SYN_TRAIT_HAS_HALVES,       /* the exchange can leave sums with their owners */
     SYN_TRAIT_ONE_MAGNITUDE,    /* values have one magnitude */
     SYN_TRAIT_ROUNDS,           /* values are rounded */
@@ -27,45 +27,45 @@ enum syn_trait_number {
     SYN_TRAIT_DENSITY_AUTO,
     SYN_TRAIT_DENSITY_ZERO,
     SYN_TRAIT_DENSITY_ABOVE_MOST,
-    SYN_TRAIT_PUTBACK_OWNER, /* was asked for */
-    SYN_TRAIT_PUTBACK_OTHER, /* merger or paper was */
+    SYN_TRAIT_PUTBACK_OWNER, /* was requested */
+    SYN_TRAIT_PUTBACK_OTHER, /* merger or paper was requested */
     SYN_TRAIT_BUCKETS,
     /* of a worker's */
-    SYN_TRAIT_WORKER, /* they are a worker's */
+    SYN_TRAIT_WORKER, /* the options are a worker's */
     SYN_TRAIT_ASYNC,
-    SYN_TRAIT_LOCAL,          /* workers train by themselves between exchanges */
-    SYN_TRAIT_DELAYED,        /* workers move on by local updates */
-    SYN_TRAIT_ADAPTS,         /* the optimizer has momentum of its own */
-    SYN_TRAIT_MOMENTUM_MOVES, /* momentum is the residual's */
+    SYN_TRAIT_LOCAL,          /* workers train on their own between exchanges */
+    SYN_TRAIT_DELAYED,        /* workers continue with local updates */
+    SYN_TRAIT_ADAPTS,         /* the optimizer has its own momentum */
+    SYN_TRAIT_MOMENTUM_MOVES, /* momentum is applied in the residual */
     SYN_TRAIT_COMPENSATES,
     SYN_TRAIT_LAGS,
     SYN_TRAIT_PULLS_ROUNDED, /* weights are rounded on their way to workers */
     SYN_TRAIT_SENDS_UPDATES,
     SYN_TRAIT_NESTEROV,
     SYN_TRAIT_MOMENTUM,        /* above 0 */
-    SYN_TRAIT_MOMENTUM_GLOBAL, /* it is the optimizer's */
-    SYN_TRAIT_STORE,           /* the store is known; those below are then */
+    SYN_TRAIT_MOMENTUM_GLOBAL, /* momentum is applied by the optimizer */
+    SYN_TRAIT_STORE,           /* the store is known; then the traits below are known too */
     SYN_TRAIT_OWNERS,          /* owners keep the sums and apply them */
-    SYN_TRAIT_NEEDS_HALVES,    /* by the first half of the exchange */
+    SYN_TRAIT_NEEDS_HALVES,    /* they get them by the first half of the exchange */
     SYN_TRAIT_ON_SERVERS,      /* the owners are servers */
     SYN_TRAIT_SERVERS,         /* the group has servers */
-    SYN_TRAIT_NO_SERVERS       /* it has none; neither: not known */
+    SYN_TRAIT_NO_SERVERS       /* it has none; if neither is set, it is not known */
 };
 
-/* The bit of a trait, if it is there. */
+/* The bit of a trait if it is present, otherwise 0. */
 #define SYN_TRAIT_IF(name, is_there) ((is_there) ? UINT64_C(1) << SYN_TRAIT_##name : 0)
 
-/* Where the settings' values that a reason names are read. */
+/* Where the values of settings named in a reason are read. */
 struct syn_chosen {
     const struct syn_settings_table *table;
     const void *options;
 };
 
-/* The traits of options whose "auto"s have been replaced. */
+/* The traits of options whose "auto" values have been replaced. */
 uint64_t syn_reducer_traits(const struct syn_reducer_options *options);
 
-/* SYN_INVALID with the reason, if some of these traits do not go together.
- *   chosen  [count] the reason's settings are looked for in this order */
+/* SYN_INVALID with the reason if some of these traits cannot be combined.
+ *   chosen  [count] the reason's settings are looked up in this order */
 enum syn_status syn_refuse(uint64_t traits, const struct syn_chosen *chosen, size_t count);
 
 #endif

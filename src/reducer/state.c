@@ -1,5 +1,5 @@
 /* A worker's state as bytes: what it has not sent, and what its selections remember.
- * docs/formats.md has the form; everything in it is checked before anything is taken on. */
+ * docs/formats.md describes the format; everything is checked before anything is restored. */
 #include "base/hash.h"
 #include "reducer/inside.h"
 
@@ -84,7 +84,7 @@ static enum syn_status check_number(const char *what, uint64_t got, uint64_t exp
                     (unsigned long long)got, (unsigned long long)expected);
 }
 
-/* What each bucket's selection remembers is above 0, and 0 where it remembers nothing. */
+/* The value remembered by each bucket's selection must be above 0, or 0 if it remembers nothing. */
 static enum syn_status check_memory(const struct syn_reducer *reducer, const uint8_t *at)
 {
     for (size_t i = 0; i < reducer->bucket_count; i++, at += sizeof(float)) {
@@ -107,7 +107,7 @@ static enum syn_status check_bytes(const struct syn_reducer *reducer, const uint
     struct head own = head_of(reducer);
     uint64_t checksum;
     if (count < sizeof head + sizeof checksum)
-        return syn_fail(SYN_FORMAT, "saved state: %zu bytes are less than a head", count);
+        return syn_fail(SYN_FORMAT, "saved state: %zu bytes are too few for a head", count);
     memcpy(&head, bytes, sizeof head);
     memcpy(&checksum, bytes + count - sizeof checksum, sizeof checksum);
     SYN_TRY(check_number("magic", head.magic, own.magic));

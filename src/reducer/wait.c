@@ -1,11 +1,11 @@
-/* The second half of a step: what came of it. On success what merges dropped goes back into the
- * residual; on failure everything is as it was before the step. */
+/* The second half of a step: its result. On success, what merges dropped is put back into the
+ * residual; on failure, everything is restored to the state before the step. */
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "reducer/inside.h"
 
-/* Returns the failure of the first bucket that has one. */
+/* Returns the status of the first bucket that failed. */
 static enum syn_status wait_for_transfers(struct syn_reducer *reducer, struct slot *slot)
 {
     enum syn_status first = SYN_OK;
@@ -16,18 +16,19 @@ static enum syn_status wait_for_transfers(struct syn_reducer *reducer, struct sl
     return first;
 }
 
-/* Go back to what this step began from: it wrote elsewhere, and nothing has been written since. */
+/* Return to the state this step started from: the step wrote elsewhere, and nothing has been
+ * written since. */
 static void undo(struct syn_reducer *reducer, const struct slot *slot)
 {
     reducer->newest = slot->before;
     for (size_t i = 0; i < reducer->bucket_count; i++)
-        reducer->buckets[i].lags = false; /* what it was to add is forgotten */
+        reducer->buckets[i].lags = false; /* what was still to be added is discarded */
     for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
         reducer->select_type->restore(reducer->buckets[i].select, slot->transfers[i].remembered);
 }
 
-/* Drop all steps under way, the oldest last, so that its memory of the selections is the one that
- * stays. What is said of them is said no more: the oldest has failed. */
+/* Drop all steps under way, the oldest last, so that its copy of the selections' state is the one
+ * restored. Causes of the later steps are discarded: the oldest failure is reported. */
 static void roll_back(struct syn_reducer *reducer)
 {
     char cause[SYN_ERROR_BYTES];
@@ -43,7 +44,7 @@ static void roll_back(struct syn_reducer *reducer)
     syn_fail_again(SYN_OK, cause);
 }
 
-/* The first failure of a step that has run, or the first entry of it that is not finite. */
+/* The first failure of a step that has run, or its first entry that is not finite. */
 static enum syn_status outcome_of(struct syn_reducer *reducer, uint64_t number)
 {
     char what[48];
@@ -63,7 +64,8 @@ static enum syn_status outcome_of(struct syn_reducer *reducer, uint64_t number)
     return SYN_OK;
 }
 
-/* Into every residual that came after the step: newer steps have begun from it. */
+/* Put dropped entries back into every residual after the step, as newer steps have started from
+ * it. */
 static void take_back(struct syn_reducer *reducer, const struct slot *slot)
 {
     size_t ring = reducer->options.depth + 1;
@@ -83,7 +85,7 @@ static void take_back(struct syn_reducer *reducer, const struct slot *slot)
     }
 }
 
-/* All buckets' lists as one, the first entries from the last bucket. */
+/* Join all buckets' lists into one; the last bucket holds the first entries. */
 static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slot)
 {
     if (reducer->bucket_count == 1)
@@ -101,7 +103,7 @@ static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slo
     return all;
 }
 
-/* Entries of dense arrays that went: the reducer sees none of their lists. */
+/* The number of entries sent from dense arrays: the reducer does not see their lists. */
 static size_t selected_of_all(const struct syn_reducer *reducer, const struct slot *slot)
 {
     size_t selected = 0;
@@ -157,10 +159,11 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
                                  struct syn_merged *merged)
 {
     if (reducer->is_filling)
-        return syn_fail(SYN_INVALID, "waiting for step %llu while another is not all ready",
+        return syn_fail(SYN_INVALID,
+                        "waiting for step %llu while not all tensors of another step are ready",
                         (unsigned long long)ticket.number);
     if (ticket.number != reducer->waited || reducer->waited == reducer->begun)
-        return syn_fail(SYN_INVALID, "waiting for step %llu; the oldest under way is %llu",
+        return syn_fail(SYN_INVALID, "waiting for step %llu; expected %llu, the oldest under way",
                         (unsigned long long)ticket.number, (unsigned long long)reducer->waited);
     int64_t began = syn_clock_ns();
     struct slot *slot = syn_slot(reducer, ticket.number);
@@ -193,8 +196,8 @@ enum syn_status syn_reducer_drop(struct syn_reducer *reducer)
         return syn_fail(SYN_INVALID, "%llu steps are under way; wait for them before dropping one",
                         (unsigned long long)(reducer->begun - reducer->waited));
     if (!reducer->can_drop)
-        return syn_fail(SYN_INVALID, "there is no step to drop: none was made since the last drop, "
-                                     "load or failed step");
+        return syn_fail(SYN_INVALID,
+                        "there is no step to drop since the last drop, load or failed step");
     undo(reducer, syn_slot(reducer, reducer->waited - 1));
     reducer->can_drop = false;
     return SYN_OK;

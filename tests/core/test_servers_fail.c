@@ -275,7 +275,7 @@ static void what_does_not_go_together_is_refused_with_the_reason(void **state)
     assert_status(SYN_INVALID, syn_worker_check(&options));
     options = plain;
     options.store = "replicas";
-    assert_refused(&options, 2, 1, false, "without work");
+    assert_refused(&options, 2, 1, false, "does not use servers");
     options.schedule = "async";
     assert_status(SYN_INVALID, syn_worker_check(&options));
     options = plain;

@@ -156,7 +156,7 @@ static void what_cannot_be_is_refused_with_the_reason(void **state)
     check_refused(&options, "merges lists between workers");
     options = short_run("ssgd", 2, 1);
     options.worker.store = "shards";
-    check_refused(&options, "without work");
+    check_refused(&options, "does not use servers");
     options = short_run("ssgd", 2, 0);
     options.worker.store = "servers";
     check_refused(&options, "store servers");

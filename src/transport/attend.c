@@ -1,4 +1,4 @@
-/* The thread exists while there are groups. It blocks all signals, which are the host's. */
+/* The thread exists while there are groups. It blocks all signals, which belong to the host. */
 #include "transport/attend.h"
 
 #include <pthread.h>
@@ -7,11 +7,11 @@
 #include "base/clock.h"
 #include "transport/alive.h"
 
-/* How often it looks up: several times within the time in which an answer is expected. */
+/* How often it checks: several times within the period in which an answer is expected. */
 #define LEAST_NS (20 * SYN_MILLISECOND)
 #define MOST_NS  (500 * SYN_MILLISECOND)
 
-/* MPI may take in a message a part at a time. */
+/* MPI may receive a message one part at a time. */
 #define LOOKS 4
 
 static struct {
@@ -55,7 +55,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* With life held, and no thread yet. */
+/* Called with life held, when there is no thread yet. */
 static enum syn_status start(void)
 {
     pthread_condattr_t monotonic;
@@ -78,7 +78,7 @@ static enum syn_status start(void)
 
 enum syn_status syn_attend_begin(struct syn_group *group)
 {
-    if (group->size < 2) /* nobody asks */
+    if (group->size < 2) /* nobody sends pings */
         return SYN_OK;
     pthread_mutex_lock(&attendant.life);
     enum syn_status status = attendant.first ? SYN_OK : start();

@@ -1,15 +1,15 @@
-/* Workers joined by message passing that the host program brings.
+/* Workers connected by message passing that the host program provides.
  *
- * All that is asked of the host is a stream of messages between each two workers, whose sizes the
- * receiver knows: the least that any library offers. So every message of ours is two of theirs: a
- * frame of fixed size with kind and size, and a body of that size, left out when it is 0. Both are
- * started at once, hence the frame costs no extra round trip. Control messages travel in the same
- * stream, marked by their kind.
+ * All that is required of the host is a stream of messages between each pair of workers, with sizes
+ * known to the receiver: the minimum that any library offers. So each of our messages is two of the
+ * host's: a frame of fixed size with kind and size, and a body of that size, omitted if it is 0.
+ * Both are started at once, so the frame costs no extra round trip. Control messages travel in the
+ * same stream, marked by their kind.
  *
- * One receive is always under way from each peer: of the next frame, or of the body that belongs
- * to the last one. Data that nobody has asked for yet stays with the host, and everything after
- * it too; also a ping. So whoever has sent such data is sent a pong without
- * a ping: it may be waiting for us while we wait for somebody else. */
+ * One receive is always under way from each peer: of the next frame, or of the body of the last
+ * one. Data without a matching receive stays with the host, and so does everything after it,
+ * including a ping. So the sender of such data is sent a pong without a ping: it may be waiting for
+ * us while we wait for another member. */
 #include "transport/transport.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 #define FLUSH_NS INT64_C(200000000)
 
-/* How often that is, at least and at most; an eighth of the time-out in between. */
+/* The least and the longest time between these pongs; in between, an eighth of the time-out. */
 #define TELL_LEAST_NS INT64_C(20000000)
 #define TELL_MOST_NS  INT64_C(1000000000)
 
@@ -33,10 +33,10 @@ enum frame_kind { FRAME_DATA = 1, FRAME_CONTROL };
 /* Meaning of the extra words of a send; the first two are the frame itself. */
 enum { KIND, COUNT, HEAD_UNDER_WAY, BODY_UNDER_WAY, FRAME_BYTES = 2 * sizeof(uint64_t) };
 
-/* And of a receive. */
+/* And those of a receive. */
 enum { ARRIVED };
 
-/* What comes from a peer next. */
+/* What is expected next from a peer. */
 enum stage {
     FRAME,
     UNCLAIMED,    /* data is coming, but there is no request for it yet */
@@ -55,7 +55,7 @@ struct link {
     enum stage stage;
     void *handle; /* in FRAME, DATA and CONTROL */
     uint64_t frame[2];
-    int64_t began_ns;  /* when the receive was */
+    int64_t began_ns;  /* when the receive was started */
     int64_t ponged_ns; /* in UNCLAIMED: when the peer was last sent a pong */
     struct syn_control control;
     struct syn_request *first; /* receives, in order */
@@ -80,7 +80,8 @@ static const struct syn_caller_transport *host_of(const struct syn_group *group)
     return &((const struct membership *)group->state)->host;
 }
 
-/* A function of the host's failed with that code: so has the connection to that peer. */
+/* A function of the host failed with that code, which means that the connection to that peer
+ * failed. */
 static enum syn_status lose(struct syn_group *group, size_t peer, const char *function, int code)
 {
     char reason[64];
@@ -203,7 +204,7 @@ static enum syn_status accept_data(struct syn_group *group, size_t peer)
     return await(group, peer, DATA, link->first->bytes.receive, (size_t)link->frame[COUNT]);
 }
 
-/* Do what can be done without waiting about what comes from a peer. */
+/* Process incoming data from a peer as far as possible without waiting. */
 static enum syn_status advance(struct syn_group *group, size_t peer)
 {
     struct link *link = link_to(group, peer);
@@ -213,7 +214,7 @@ static enum syn_status advance(struct syn_group *group, size_t peer)
         enum syn_status status = is_under_way ? probe(group, peer, link->handle, &is_done) : SYN_OK;
         if (status != SYN_OK) {
             give_up(group, link->handle);
-            link->stage = NOTHING; /* what others say is still heard */
+            link->stage = NOTHING; /* messages from others are still received */
             return status;
         }
         if (link->stage == UNCLAIMED && link->first)
@@ -252,7 +253,7 @@ static enum syn_status test(struct syn_group *group, struct syn_request *request
     return SYN_OK;
 }
 
-/* A broken group receives nothing any more, so its queues need no repair. */
+/* A broken group no longer receives anything, so its queues need no repair. */
 static void cancel(struct syn_group *group, struct syn_request *request)
 {
     struct link *link = link_to(group, request->peer);
@@ -275,7 +276,7 @@ static void send_control(struct syn_group *group, size_t peer, const struct syn_
     slot->request.is_active = start_send(group, &slot->request, FRAME_CONTROL) == SYN_OK;
 }
 
-/* Move the control messages on their way; whether any still is. */
+/* Advance the outgoing control messages; *is_any_left is set if any is still under way. */
 static enum syn_status push_control(struct syn_group *group, size_t peer, bool *is_any_left)
 {
     for (size_t kind = 0; kind < SYN_CONTROL_KINDS; kind++) {
@@ -303,8 +304,8 @@ static void say_here(struct syn_group *group, size_t peer)
     link->ponged_ns = syn_clock_ns();
 }
 
-/* The host does not say how much of a body has come, and a pong would come after it. So a body
- * that has been announced is as good as an answer, for as long as a slow link may take. */
+/* The host does not report how much of a body has arrived, and a pong would arrive after it. So an
+ * announced body counts as an answer for as long as a slow link may need for it. */
 static void trust_bodies(struct syn_group *group, size_t peer)
 {
     const struct link *link = link_to(group, peer);
@@ -333,7 +334,7 @@ static enum syn_status receive_control(struct syn_group *group, struct syn_contr
     return SYN_OK;
 }
 
-/* Not for longer than the others may be left without a word. */
+/* Sleeps no longer than the others may go without a pong. */
 static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waited_ns)
 {
     (void)waited_ns;
@@ -347,7 +348,7 @@ static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waite
     return true;
 }
 
-/* Let the last control messages go out, within limits. */
+/* Let the last control messages leave, within a time limit. */
 static void flush(struct syn_group *group)
 {
     int64_t start_ns = syn_clock_ns();
@@ -403,11 +404,11 @@ static enum syn_status open_group(const struct syn_group_place *place,
     size_t rank = place->rank;
     size_t workers = place->workers;
     if (!transport || !transport->start_send || !transport->start_receive || !transport->test)
-        return syn_fail(SYN_INVALID, "transport lacks start_send, start_receive or test");
+        return syn_fail(SYN_INVALID, "the transport has no start_send, start_receive or test");
     if (rank >= workers || workers > UINT32_MAX)
         return syn_fail(SYN_INVALID,
-                        "rank %zu in a group of %zu workers; expected a rank below that", rank,
-                        workers);
+                        "rank %zu in a group of %zu workers; expected a rank below their number",
+                        rank, workers);
     struct syn_group *made;
     SYN_TRY(syn_group_new(&syn_transport_caller, rank, workers, options, sizeof(struct membership),
                           &made));
@@ -423,7 +424,7 @@ static enum syn_status open_group(const struct syn_group_place *place,
 }
 
 const struct syn_transport_type syn_transport_caller = {
-    .part = {"caller", "workers are joined by functions that the host program brings"},
+    .part = {"caller", "workers are connected by functions that the host program provides"},
     .open = open_group,
     .start = start,
     .test = test,

@@ -1,13 +1,14 @@
-/* Members that wait for one another in a circle, which no time-out finds, for all of them answer.
+/* Finds members that wait for each other in a circle. No time-out detects this, because all of them
+ * answer.
  *
- * A member is blocked by another if it waits to receive what that one has not begun to send, or to
- * send what that one has not begun to receive: both count their messages, and send the counts with
- * every pong. Messages under way, however slow, block nobody; nor does somebody who computes. The
- * circle is the largest set of members, all of them waiting, such that each is blocked by one of
- * the set, or, if a message from anybody would do, by everyone it waits for. All of them must have
- * said so, without anything having moved, for long enough that each has sent the others a ping
- * again in the meantime: then nobody in the set can ever go on, for only the others could end its
- * wait. */
+ * A member is blocked by another if it waits to receive what the other has not begun to send, or to
+ * send what the other has not begun to receive: both count their messages and send the counts with
+ * every pong. Messages under way, however slow, block nobody; neither does a member that computes.
+ * The circle is the largest set of members, all of them waiting, such that each is blocked by one
+ * of the set or, if a message from any peer would be enough, by everyone it waits for. All of them
+ * must have reported this, with no progress, for long enough that each has sent the others another
+ * ping in the meantime: then nobody in the set can ever continue, because only the others could end
+ * its wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +17,11 @@
 #include "transport/alive.h"
 
 struct syn_circle {
-    struct syn_control *said; /* [size] each one's last pong */
+    struct syn_control *said; /* [size] each member's last pong */
     bool *is_in;              /* [size] the set */
 };
 
-/* By a difference, as counts wrap at 2^32. */
+/* Compares by difference, as counts wrap at 2^32. */
 static bool is_at_most(uint32_t count, uint32_t number)
 {
     return (int32_t)(count - number) <= 0;
@@ -71,8 +72,8 @@ static bool is_waiting(const struct syn_control *said)
     return said->doing == SYN_DOING_WAIT_ALL || said->doing == SYN_DOING_WAIT_ANY;
 }
 
-/* Whether it has said so, and nothing has moved, for so long that everybody has sent a ping
- * again. */
+/* Whether it has reported this, with no progress, for so long that everyone has sent another
+ * ping. */
 static bool is_steady(const struct syn_group *group, size_t member, int64_t pinged_ns)
 {
     const struct syn_peer *peer = &group->peers[member];
@@ -80,7 +81,7 @@ static bool is_steady(const struct syn_group *group, size_t member, int64_t ping
     return peer->said_ns >= pinged_ns && peer->steady_ns <= pinged_ns - 2 * round_ns;
 }
 
-/* Whether the set blocks a member of it. */
+/* Whether a member is blocked by the set. */
 static bool is_blocked(const struct syn_group *group, const struct syn_control *said)
 {
     size_t blocking = 0;

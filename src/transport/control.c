@@ -1,9 +1,9 @@
-/* Control messages: what members send one another beside the data. Pings and pongs, and how a
- * failure reaches everybody.
+/* Control messages, which members send each other besides the data: pings and pongs, and how a
+ * failure reaches everyone.
  *
- * Whoever learns of a failure passes it on once, so that it also reaches workers that cannot
- * hear from the one who found it, for instance because data they have not asked for yet lies in
- * the way. */
+ * A member that learns of a failure forwards it once, so that it also reaches workers that cannot
+ * receive from the one that found it, for instance because data that they have not requested yet is
+ * in front of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "base/clock.h"
 #include "transport/alive.h"
 
-/* How long to listen, after a connection has failed, for somebody who knows the cause. */
+/* How long to wait, after a connection has failed, for a message from a member that knows the
+ * cause. */
 #define LISTEN_NS (500 * SYN_MILLISECOND)
 
 static struct syn_control control_of(const struct syn_group *group, enum syn_control_kind kind,
@@ -24,7 +25,7 @@ static struct syn_control control_of(const struct syn_group *group, enum syn_con
     return control;
 }
 
-/* Break the group, once, and tell the others; except, the one who told us, knows already. */
+/* Break the group, once, and tell the others, apart from `except`, which told us. */
 static void spread(struct syn_group *group, enum syn_status status, struct syn_control control,
                    size_t except)
 {
@@ -65,7 +66,7 @@ enum syn_status syn_control_accuse(struct syn_group *group, size_t peer, const c
     return blame(group, SYN_CONTROL_SILENT, peer, SYN_TIMEOUT, text);
 }
 
-/* Another member says that somebody is at fault. */
+/* Another member reports that some member is at fault. */
 static enum syn_status believe(struct syn_group *group, const struct syn_control *control)
 {
     enum syn_status status = control->kind == SYN_CONTROL_SILENT ? SYN_TIMEOUT : SYN_PEER;
@@ -85,7 +86,7 @@ enum syn_status syn_group_lost(struct syn_group *group, size_t peer)
 }
 
 /* A connection has failed. Its other end may have died, or may have given up for a reason that
- * somebody else knows: who is told of one in time believes that. */
+ * another member knows: if that reason arrives in time, it is used. */
 static enum syn_status lose(struct syn_group *group)
 {
     size_t peer = group->lost;
@@ -122,7 +123,8 @@ void syn_control_ping(struct syn_group *group, size_t peer)
     group->type->send_control(group, peer, &ping);
 }
 
-/* Those whom we wait for in vain; none if one that has begun its part would be enough. */
+/* List the peers that we wait for and that have not begun their part; none if any one request would
+ * be enough and its peer has begun. */
 static void list_waits(const struct syn_group *group, struct syn_control *pong)
 {
     const struct syn_waiting *waiting = &group->waiting;
@@ -159,7 +161,8 @@ void syn_group_send_pong(struct syn_group *group, size_t peer)
     group->type->send_control(group, peer, &pong);
 }
 
-/* Sessions are counted alike by all: who has ended the one that the other is at has left it. */
+/* All members count sessions alike: a member that has ended the session the other is in has left
+ * it. */
 static void answer(struct syn_group *group, const struct syn_control *ping)
 {
     struct syn_control pong = syn_control_pong(group, ping->from);

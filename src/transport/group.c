@@ -1,5 +1,5 @@
-/* Memberships: making and leaving a group, and the table of transports. What a membership is
- * used for is in wait.c. */
+/* Memberships: creating and leaving a group, and the table of transports. Using a membership is in
+ * wait.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

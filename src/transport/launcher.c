@@ -1,6 +1,6 @@
-/* Launchers tell by environment variables. A launcher that an MPI does not understand leaves its P
- * processes alone, each the only one of its world: P runs of one worker each, in silence, where
- * one of P was meant. So what it says is compared with what is found. */
+/* Launchers report by environment variables. If an MPI does not understand its launcher, each of
+ * the P processes is the only one in its world: P runs of one worker each, without any error, where
+ * one run of P was intended. So what the launcher reports is compared with what MPI finds. */
 #include "transport/launcher.h"
 
 #include <stdatomic.h>
@@ -16,12 +16,12 @@
 static const char *const mpi_sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
 #define MPI_SIZES (sizeof mpi_sizes / sizeof mpi_sizes[0])
 
-/* Without their size: whatever speaks PMI or PMIx. */
+/* Without a size: anything that uses PMI or PMIx. */
 static const char *const mpi_ranks[] = {"PMI_RANK", "PMIX_RANK"};
 #define MPI_RANKS (sizeof mpi_ranks / sizeof mpi_ranks[0])
 
-/* Of srun's tasks, whether they are to be MPI processes or not. In a batch script, which is one
- * process whatever it asks for, it is not set. */
+/* The number of srun's tasks, whether or not they are to be MPI processes. Not set in a batch
+ * script, which is one process whatever it requests. */
 #define TASKS "SLURM_STEP_NUM_TASKS"
 
 static size_t number(const char *name)
@@ -67,7 +67,7 @@ void syn_launcher_log_what_slows(const char *version)
     if (!is_open_mpi || is_prepared() || atomic_exchange(&is_told, true))
         return;
     syn_log(SYN_LOG_INFO,
-            "MPI was initialised by the program, so messages over TCP take longer than they could; "
+            "MPI was initialised by the program, so messages over TCP are slower than necessary; "
             "call syn_group_before_mpi() before MPI_Init(), or set " EAGER "=%d and " EVENTS
             "=epoll",
             SYN_EAGER_BYTES);
@@ -91,8 +91,8 @@ bool syn_launcher_lets_wait(void)
     return !is_of_open_mpi && syn_group_under_mpi() && syn_launcher_size(&name) > 1;
 }
 
-/* P worlds of one process instead of one of P: started by a launcher of another MPI, or by one that
- * does not help MPI. */
+/* P worlds of one process instead of one world of P: started by a launcher of another MPI, or by
+ * one without MPI support. */
 enum syn_status syn_launcher_check_world(size_t size)
 {
     const char *name;
@@ -102,7 +102,7 @@ enum syn_status syn_launcher_check_world(size_t size)
     return syn_fail(SYN_INVALID,
                     "%zu processes were started (%s), but MPI finds only this one: use the mpirun "
                     "of the MPI that Syncopate is built with, or srun --mpi=pmix (for MPICH "
-                    "--mpi=pmi2); if each is to train by itself, unset %s",
+                    "--mpi=pmi2); if each is to train on its own, unset %s",
                     meant, name, name);
 }
 
@@ -112,10 +112,9 @@ enum syn_status syn_group_check_alone(void)
     size_t size = syn_launcher_size(&name);
     if (size == 1 || syn_group_under_mpi())
         return SYN_OK;
-    return syn_fail(
-        SYN_INVALID,
-        "srun started %zu processes (" TASKS
-        ") that cannot find each other; use srun --mpi=pmix, or say --workers 1 if each "
-        "is to train by itself",
-        size);
+    return syn_fail(SYN_INVALID,
+                    "srun started %zu processes (" TASKS
+                    ") that cannot find each other; use srun --mpi=pmix, or --workers 1 if each is "
+                    "to train on its own",
+                    size);
 }

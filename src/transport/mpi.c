@@ -1,27 +1,27 @@
-/* Workers that are MPI processes. Non-blocking calls of MPI-3 only, on a communicator of our
- * own: no call in here waits inside MPI, because implementations spin while they wait, which
- * starves the computation when there are more processes than cores, and because a wait inside
- * MPI has no time-out.
+/* Workers that are MPI processes. Only non-blocking calls of MPI-3 are used, on a separate
+ * communicator: no call here waits inside MPI, because implementations spin while they wait, which
+ * starves the computation when there are more processes than cores, and because a wait inside MPI
+ * has no time-out.
  *
- * Messages travel in fragments that Open MPI sends without asking the receiver first. A question
- * waits behind the data that flows the same way on its connection: asking made two workers that
- * swap a megabyte take twice the time of the bytes. Every fragment is full but the last, which may
- * be empty. Each message of a pair has a tag of its own, so that fragments of several do not mix.
+ * Messages travel in fragments that Open MPI sends eagerly, without asking the receiver first. A
+ * rendezvous request waits behind the data that flows in the same direction on its connection: with
+ * it, two workers that exchange a megabyte took twice the time of the bytes. Every fragment is full
+ * except the last, which may be empty. Each message between two members has its own tag, so that
+ * fragments of several messages do not mix.
  *
- * Who waits sleeps until MPI's sockets have something, if it has any (wakeup.h), and otherwise for
- * short times.
+ * A waiting thread sleeps until MPI's sockets are ready, if MPI uses any (wakeup.h), and otherwise
+ * for short times.
  *
- * A receive is posted only where a whole fragment has room. The last fragment of a message is
- * looked at before it is received: Open MPI's single copy through shared memory (4.1) writes as
- * many bytes as were sent, whatever room the receive was posted with, and only then reports
- * truncation.
+ * A receive is posted only if there is room for a whole fragment. The last fragment of a message is
+ * probed before it is received: Open MPI's single copy through shared memory (4.1) writes as many
+ * bytes as were sent, whatever room the receive was posted with, and only then reports truncation.
  *
- * Data and control messages are told apart by tag. One receive for control messages is always
+ * Data and control messages are distinguished by tag. One receive for control messages is always
  * posted.
  *
- * MPI has no way to take back a send to somebody who never receives it. If that happens when a
- * group fails, this process makes no further MPI call, so that nothing touches buffers given
- * back meanwhile, and leaves MPI unfinalised; the launcher then ends the processes that hang. */
+ * MPI has no way to cancel a send that is never received. If that happens when a group fails, this
+ * process makes no further MPI calls, so that nothing touches buffers that have been freed, and
+ * leaves MPI unfinalised; the launcher then ends the processes that hang. */
 #include "transport/transport.h"
 
 #include <stdlib.h>
@@ -36,13 +36,13 @@
 
 enum { TAG_CONTROL, TAG_DATA, TAGS = 16384 };
 
-/* How long a failing worker still gives its control messages to go out. */
+/* How long a failing worker still waits for its control messages to leave. */
 #define FLUSH_NS INT64_C(200000000)
 
-/* Smaller than what Open MPI sends without asking, with room for its heads. */
+/* Smaller than Open MPI's eager limit, with room for its heads. */
 #define FRAGMENT_BYTES ((size_t)500000)
 
-_Static_assert(FRAGMENT_BYTES + 1024 <= SYN_EAGER_BYTES, "a fragment must go without asking");
+_Static_assert(FRAGMENT_BYTES + 1024 <= SYN_EAGER_BYTES, "a fragment must be sent eagerly");
 
 struct outgoing {
     struct syn_control control;
@@ -54,11 +54,10 @@ struct membership {
     struct syn_control incoming;
     MPI_Request listening;
     struct outgoing *outbox; /* [size][SYN_CONTROL_KINDS] */
-    uint32_t *sent;          /* [size] messages begun to each */
-    uint32_t *received;      /* [size] and from each */
+    uint32_t *sent;          /* [size] messages begun to each member */
+    uint32_t *received;      /* [size] and from each member */
     struct syn_wakeup wakeup;
-    struct syn_request
-        *long_ones; /* under way in several fragments: all go on whenever one waits */
+    struct syn_request *long_ones; /* under way in several fragments; any wait advances all */
 };
 
 extern const struct syn_transport_type syn_transport_mpi;
@@ -70,16 +69,17 @@ static enum syn_status lost(struct syn_group *group, size_t peer, const char *wh
     return syn_group_lost(group, peer);
 }
 
-/* What a request keeps: MPI's name for the fragment under way, a pointer or a number, as MPI
- * likes. */
+/* What a request keeps: MPI's handle of the fragment under way, a pointer or a number depending on
+ * the MPI. */
 struct ticket {
     MPI_Request under_way;
 };
-/* In extra: bytes of the fragments before, the message's tag, whether it has had its last fragment,
- * and whether the next fragment has still to be seen before it is received. */
+/* In extra: bytes of the previous fragments, the message's tag, whether its last fragment is done,
+ * and whether the next fragment must be probed before it is received. */
 enum { DONE, TAG, IS_WHOLE, IS_UNSEEN };
 
-_Static_assert(sizeof(struct ticket) <= sizeof(void *), "it must fit into a request's handle");
+_Static_assert(sizeof(struct ticket) <= sizeof(void *),
+               "a ticket must fit into a request's handle");
 
 static void remember(struct syn_request *request, MPI_Request under_way)
 {
@@ -100,7 +100,7 @@ static size_t fragment_bytes(const struct syn_request *request)
     return left < FRAGMENT_BYTES ? left : FRAGMENT_BYTES;
 }
 
-/* Begin the next fragment. */
+/* Start the next fragment. */
 static enum syn_status post(struct syn_group *group, struct syn_request *request)
 {
     const struct membership *own = group->state;
@@ -130,7 +130,7 @@ static void enlist(struct membership *own, struct syn_request *request)
     own->long_ones = request;
 }
 
-/* Take it off the list, if it is there. */
+/* Remove it from the list, if it is there. */
 static void delist(struct membership *own, const struct syn_request *request)
 {
     struct syn_request **link = &own->long_ones;
@@ -153,7 +153,7 @@ static enum syn_status start(struct syn_group *group, struct syn_request *reques
     return SYN_OK;
 }
 
-/* Take a fragment that has no room out of the way, so that its sender is not held up by it. */
+/* Receive and discard a fragment that does not fit, so that its sender is not blocked by it. */
 static enum syn_status refuse(const struct syn_request *request, MPI_Message *message, int bytes)
 {
     MPI_Request under_way = MPI_REQUEST_NULL;
@@ -169,8 +169,8 @@ static enum syn_status refuse(const struct syn_request *request, MPI_Message *me
                     (size_t)bytes == FRAGMENT_BYTES ? " or more" : "", request->count);
 }
 
-/* Begin to receive the fragment that is to be seen first, if it has come. It is looked for twice:
- * Open MPI takes in what has come only after it has looked. */
+/* Start receiving a fragment that must be probed first, if it has arrived. It is probed twice: Open
+ * MPI processes incoming data only after it has checked. */
 static enum syn_status see(struct syn_group *group, struct syn_request *request)
 {
     const struct membership *own = group->state;
@@ -199,7 +199,7 @@ static enum syn_status see(struct syn_group *group, struct syn_request *request)
     return SYN_OK;
 }
 
-/* Whether the fragment under way is done, and how many bytes it had. */
+/* Test whether the fragment under way is done, and how many bytes it had. */
 static enum syn_status test_fragment(struct syn_group *group, struct syn_request *request,
                                      bool *is_done, size_t *bytes)
 {
@@ -222,7 +222,7 @@ static enum syn_status test_fragment(struct syn_group *group, struct syn_request
     return SYN_OK;
 }
 
-/* Go on with a message as far as it goes now. */
+/* Advance a message as far as possible without waiting. */
 static enum syn_status advance(struct syn_group *group, struct syn_request *request)
 {
     while (!request->extra[IS_WHOLE]) {
@@ -253,7 +253,7 @@ static enum syn_status test(struct syn_group *group, struct syn_request *request
     return status;
 }
 
-/* Let the control messages on their way go out, within limits; whether they all did. */
+/* Let outgoing control messages leave, within a time limit; returns whether all did. */
 static bool flush(const struct syn_group *group)
 {
     struct membership *own = group->state;
@@ -329,8 +329,8 @@ static void free_arrays(struct membership *own)
     free(own->received);
 }
 
-/* A broken group's communicator is kept: messages for it may still be on their way, and MPI may
- * give its number to the next one made. */
+/* A broken group's communicator is kept: messages for it may still be under way, and MPI might give
+ * its number to the next communicator. */
 static void leave(struct syn_group *group)
 {
     struct membership *own = group->state;
@@ -379,13 +379,13 @@ static enum syn_status join(struct syn_group *group, MPI_Comm all)
     if (atomic_load(&syn_mpi_process.is_ours) || level == MPI_THREAD_MULTIPLE)
         return syn_attend_begin(group);
     syn_log(SYN_LOG_WARNING,
-            "this program initialised MPI below MPI_THREAD_MULTIPLE, so nothing answers for it "
+            "this program initialised MPI below MPI_THREAD_MULTIPLE, so no thread answers pings "
             "while it computes: after a step longer than timeout_ms (%lld ms) it counts as dead",
             (long long)(group->timeout_ns / 1000000));
     return SYN_OK;
 }
 
-/* Compare what MPI is with what it was meant to be. */
+/* Compare the MPI world with what was intended. */
 static enum syn_status check_world(int rank)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -426,7 +426,7 @@ static enum syn_status open_group(const struct syn_group_place *place,
 }
 
 const struct syn_transport_type syn_transport_mpi = {
-    .part = {"mpi", "workers are processes that any MPI-3 has started"},
+    .part = {"mpi", "workers are processes started by any MPI-3"},
     .open = open_group,
     .end_all = syn_mpi_end_all,
     .start = start,

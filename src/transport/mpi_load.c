@@ -1,6 +1,6 @@
-/* What stands in for mpi.c where MPI is a plugin, and in a build without MPI: the row is there, and
- * opening a group looks for the plugin, first beside the library itself (a Python package, a build
- * folder), then where the system looks for libraries. */
+/* Replaces mpi.c where MPI is a plugin, and in a build without MPI: the row exists, and opening a
+ * group looks for the plugin, first next to the library itself (a Python package, a build folder),
+ * then where the system looks for libraries. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static struct {
     syn_mpi_plugin_end *end_all;
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The loader's own data, of which dladdr() tells in which file it lies. */
+/* Uses the address of this file's own data, for which dladdr() returns the file of the library. */
 static void *load_beside_this_library(void)
 {
     Dl_info here;
@@ -41,11 +41,11 @@ static void *load_beside_this_library(void)
     int length = snprintf(path, sizeof path, "%.*s" SYN_MPI_PLUGIN_FILE, folder, here.dli_fname);
     if (!slash || length < 0 || (size_t)length >= sizeof path)
         return NULL;
-    /* Global, because Open MPI loads parts of itself that look for its symbols among all. */
+    /* Global, because Open MPI loads parts of itself that look up its symbols globally. */
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* Set a pointer to the function of that name. By memcpy(), for ISO C has no cast from dlsym()'s
+/* Set a pointer to the function of that name. By memcpy(), because ISO C has no cast from dlsym()'s
  * void pointer. */
 static bool find(void *library, const char *name, void *pointer_to_function)
 {
@@ -73,7 +73,7 @@ static enum syn_status load(void)
                ? SYN_OK
                : syn_fail(SYN_UNSUPPORTED, SYN_MPI_PLUGIN_FILE " lacks " SYN_MPI_PLUGIN_ENTRY
                                                                " or " SYN_MPI_PLUGIN_END_ALL
-                                                               ": it is of another version");
+                                                               ": it belongs to another version");
 }
 
 static enum syn_status load_once(void)
@@ -118,7 +118,7 @@ static void end_all(int exit_code)
 extern const struct syn_transport_type syn_transport_mpi;
 
 const struct syn_transport_type syn_transport_mpi = {
-    .part = {"mpi", "workers are processes that any MPI-3 has started; loaded when it is used"},
+    .part = {"mpi", "workers are processes started by any MPI-3; loaded when it is used"},
     .open = open_group,
     .end_all = end_all,
 };

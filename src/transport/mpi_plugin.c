@@ -1,4 +1,4 @@
-/* The plugin's side: what mpi.c calls in the library, passed on to the library that loaded it. */
+/* The plugin's side: forwards what mpi.c calls to the library that loaded the plugin. */
 #include "transport/mpi_plugin.h"
 
 #include <stdarg.h>
@@ -79,13 +79,13 @@ enum syn_status syn_attend_begin(struct syn_group *group)
 __attribute__((visibility("default"))) syn_mpi_plugin_entry syn_mpi_plugin_open_group;
 __attribute__((visibility("default"))) syn_mpi_plugin_end syn_mpi_plugin_end_all;
 
-/* The first library to come is served, and so are others of its version: their tables differ in
- * whose log they write to, and a process has one of them in all but odd cases. */
+/* Any library of the same version is served. Their tables differ only in whose log they write to,
+ * and except in odd cases a process has only one. */
 static bool is_served(const struct syn_mpi_host *caller)
 {
     if (strcmp(caller->version, SYN_VERSION) != 0) {
-        caller->note_failure("the MPI plugin is of version " SYN_VERSION
-                             ", the library of another one; install both from one release");
+        caller->note_failure("the MPI plugin has version " SYN_VERSION
+                             ", but the library has another; install both from one release");
         return false;
     }
     host = caller;

@@ -1,10 +1,10 @@
-/* MPI as a plugin: a library of its own that is loaded when somebody opens an MPI group.
+/* MPI as a plugin: a separate library that is loaded when an MPI group is opened.
  *
- * Packages are built this way, so that whoever installs the library or the Python package does not
- * have to install MPI as well. The plugin is mpi.c and what it needs of its own folder. The few
- * functions that it calls in the library it gets as a table, because there may be more than one
- * copy of the library in a process (a static one, the Python package's), and a failure has to be
- * noted in the one that asked. */
+ * Packages are built this way, so that users of the library or the Python package do not have to
+ * install MPI as well. The plugin is mpi.c and what it needs from its folder. It gets the few
+ * library functions that it calls as a table, because a process may contain more than one copy of
+ * the library (a static one, the Python package's), and a failure must be recorded in the calling
+ * one. */
 #ifndef SYN_TRANSPORT_MPI_PLUGIN_H
 #define SYN_TRANSPORT_MPI_PLUGIN_H
 
@@ -13,12 +13,12 @@
 
 #include "transport/transport.h"
 
-/* Of the plugin beside the library, and the functions in it. */
+/* The file name of the plugin, and the functions in it. */
 #define SYN_MPI_PLUGIN_FILE    "libsyncopate-mpi.so"
 #define SYN_MPI_PLUGIN_ENTRY   "syn_mpi_plugin_open_group"
 #define SYN_MPI_PLUGIN_END_ALL "syn_mpi_plugin_end_all"
 
-/* What the plugin asks of the library that loaded it. */
+/* What the plugin needs from the library that loaded it. */
 struct syn_mpi_host {
     const char *version; /* syn_version(): a plugin of another version is refused */
     void (*note_failure)(const char *text);
@@ -35,7 +35,7 @@ struct syn_mpi_host {
     enum syn_status (*attend_begin)(struct syn_group *group);
 };
 
-/* The plugin's row, opened. */
+/* The row's open(). */
 typedef enum syn_status syn_mpi_plugin_entry(const struct syn_mpi_host *host,
                                              const struct syn_group_place *place,
                                              const struct syn_group_options *options,

@@ -1,4 +1,4 @@
-/* Beginning, sharing and ending MPI. */
+/* Initialising, sharing and finalising MPI. */
 #include "transport/mpi_process.h"
 
 #include <pthread.h>
@@ -47,8 +47,7 @@ bool syn_mpi_finishes(MPI_Request *under_way, int64_t limit_ns)
     }
 }
 
-/* Whether all processes come to the end of theirs soon, so that MPI_Finalize() will not wait for
- * ever. */
+/* Whether all processes reach their end soon, so that MPI_Finalize() will not wait forever. */
 static bool all_come_to_the_end(void)
 {
     MPI_Request under_way = MPI_REQUEST_NULL;
@@ -80,7 +79,7 @@ enum syn_status syn_mpi_initialize(void)
     MPI_Initialized(&is_initialized);
     MPI_Finalized(&is_finalized);
     if (is_finalized)
-        return syn_fail(SYN_INVALID, "MPI has been finalised already");
+        return syn_fail(SYN_INVALID, "MPI has already been finalised");
     if (!is_initialized) {
         syn_group_before_mpi();
         int code = SYN_MPI_ALONE(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
@@ -98,7 +97,7 @@ enum syn_status syn_mpi_initialize(void)
     return SYN_OK;
 }
 
-/* For the others to begin MPI as well; they may have data to load first. */
+/* Time for the others to initialise MPI as well; they may have to load data first. */
 #define MEETING_S 30
 
 static void *end_soon(void *exit_code)

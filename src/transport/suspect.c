@@ -1,12 +1,12 @@
-/* Whom to suspect, and when. Only silence is suspicious: whoever answers, or moves bytes, is waited
- * for, however long its computing takes. */
+/* Whom to suspect, and when. Only silence is suspicious: a member that answers, or moves bytes, is
+ * waited for, however long it computes. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "transport/alive.h"
 
-/* Members that wait in a circle are looked for after this many time-outs. */
+/* After this many time-outs, a search for members that wait in a circle begins. */
 #define MOST_TIMEOUTS 10
 
 static int64_t least(int64_t a, int64_t b)
@@ -19,8 +19,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Those who are sent a ping look up several times within it; the rest is for machines with more to
- * do than processors. */
+/* A member that was sent a ping checks several times within this period; the rest is margin for
+ * overloaded machines. */
 int64_t syn_suspect_grace_ns(const struct syn_group *group)
 {
     return least(most(group->timeout_ns / 2, 1000 * SYN_MILLISECOND), 5000 * SYN_MILLISECOND);
@@ -43,7 +43,7 @@ static void ping(struct syn_group *group, const struct syn_request *requests, si
             syn_control_ping(group, peer);
 }
 
-/* Accuse the peer: what it does, who waits for it, for how long, and by which setting. */
+/* Accuse the peer: what it did, who waits for it, for how long, and by which setting. */
 static enum syn_status accuse(struct syn_group *group, size_t peer, const char *does,
                               int64_t waited_ns)
 {
@@ -67,7 +67,7 @@ static enum syn_status accuse_circle(struct syn_group *group, size_t peer, int64
     return syn_control_accuse(group, peer, text);
 }
 
-/* Everybody had time to answer. */
+/* Decide after everyone has had time to answer. */
 static enum syn_status decide(struct syn_group *group, const struct syn_request *requests,
                               size_t count, struct syn_patience *patience, int64_t now_ns)
 {

@@ -1,10 +1,10 @@
-/* Workers that are threads of one process. A message is copied once, straight from the sender's
- * bytes into the receiver's: the first of the two to come leaves its request in the channel
- * between them, the second finds it there and copies, outside any lock. A mailbox that owns the
- * bytes in between would need memory without bound and a second copy.
+/* Workers that are threads of one process. A message is copied once, directly from the sender's
+ * bytes to the receiver's: the first of the two to arrive leaves its request in the channel between
+ * them, the second finds it there and copies, outside any lock. A mailbox that owns the bytes in
+ * between would need unbounded memory and a second copy.
  *
  * Each worker has one mutex. It guards the channels that lead to that worker, its control messages,
- * and whether its own requests are done. Nobody ever holds two of them. */
+ * and whether its own requests are done. No thread ever holds two of them. */
 #include "transport/transport.h"
 
 #include <pthread.h>
@@ -27,10 +27,10 @@ enum {
 
 /* From one worker to another. */
 struct channel {
-    struct syn_request *first; /* sends or receives that no partner has come for; never both */
+    struct syn_request *first; /* sends or receives without a partner yet; never both */
     struct syn_request *last;
     bool has_ping;
-    uint32_t session;         /* of those who sent a ping */
+    uint32_t session;         /* of the sender of the last ping */
     struct syn_control *pong; /* the newest; NULL until the first */
     bool has_pong;
 };
@@ -41,11 +41,11 @@ struct member {
     uint64_t changes; /* counts what happened to requests and control messages */
     size_t controls;  /* not received yet: failure and flags of the channels that lead here */
     struct syn_control failure;
-    bool has_failure; /* received or not; the first one is kept, later ones add nothing */
+    bool has_failure; /* received or not; the first one is kept, later ones are ignored */
     bool is_failure_received;
 };
 
-/* What the workers share. The last one to leave frees it. */
+/* State shared by the workers. The last one to leave frees it. */
 struct hub {
     atomic_size_t users;
     size_t size;
@@ -55,7 +55,7 @@ struct hub {
 
 struct seat {
     struct hub *hub;
-    uint64_t seen; /* changes up to here need no waking */
+    uint64_t seen; /* changes up to here have been handled */
 };
 
 extern const struct syn_transport_type syn_transport_threads;
@@ -75,7 +75,7 @@ static struct channel *channel_between(const struct hub *hub, size_t from, size_
     return &hub->channels[to * hub->size + from];
 }
 
-/* With the member's mutex held. */
+/* Called with the member's mutex held. */
 static void wake(struct member *member)
 {
     member->changes++;
@@ -115,7 +115,7 @@ static void finish(struct member *owner, struct syn_request *request, size_t siz
     pthread_mutex_unlock(&owner->mutex);
 }
 
-/* The two ends of the channel that a request goes through. */
+/* The channel of a request, and its receiving end. */
 struct ends {
     struct channel *channel;
     struct member *receiver;
@@ -172,7 +172,7 @@ static enum syn_status test(struct syn_group *group, struct syn_request *request
     return SYN_OK;
 }
 
-/* A partner that has found the request already copies to the end first. */
+/* If a partner has already found the request, its copy is completed first. */
 static void cancel(struct syn_group *group, struct syn_request *request)
 {
     struct ends ends = ends_of(group, request);
@@ -206,7 +206,8 @@ static bool sleep_until(struct syn_group *group, int64_t until_ns, int64_t waite
     return true;
 }
 
-/* The newest pong replaces the one before. Pongs are rare, and there are very many channels. */
+/* The newest pong replaces the previous one. Its memory is allocated on demand, as pongs are rare
+ * and channels are many. */
 static bool keep_pong(struct channel *channel, const struct syn_control *control)
 {
     bool is_new = !channel->has_pong;
@@ -217,7 +218,7 @@ static bool keep_pong(struct channel *channel, const struct syn_control *control
     return is_new;
 }
 
-/* Whether there is one more to receive. */
+/* Returns whether there is one more to receive. */
 static bool keep(struct member *member, struct channel *channel, const struct syn_control *control)
 {
     if (control->kind == SYN_CONTROL_PONG)
@@ -246,7 +247,7 @@ static void send_control(struct syn_group *group, size_t peer, const struct syn_
     pthread_mutex_unlock(&member->mutex);
 }
 
-/* Take out the next control message, of which there is one. */
+/* Remove the next control message; there must be one. */
 static struct syn_control pick(struct hub *hub, struct member *member, size_t rank)
 {
     if (member->has_failure && !member->is_failure_received) {
@@ -330,7 +331,7 @@ static enum syn_status make_hub(size_t size, struct hub **result)
     return SYN_OK;
 }
 
-/* Undo the first so many memberships. */
+/* Undo the first count memberships. */
 static void dismiss(struct syn_group **groups, size_t count)
 {
     while (count-- > 0) {

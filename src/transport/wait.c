@@ -1,4 +1,4 @@
-/* Sending, receiving and waiting, the same over every transport. Who is suspected meanwhile, and
+/* Sending, receiving and waiting, the same over every transport. Whom to suspect meanwhile, and
  * when, is in suspect.c. */
 #include <sched.h>
 #include <time.h>
@@ -16,8 +16,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Yielding first makes small messages between cores of one machine fifty times as fast, and
- * halves their time over TCP. */
+/* Yielding first makes small messages between cores of one machine fifty times faster and halves
+ * their time over TCP. */
 int64_t syn_group_back_off_ns(int64_t waited_ns)
 {
     if (waited_ns < SYN_MILLISECOND / 20)
@@ -84,7 +84,7 @@ void syn_group_moved(struct syn_group *group, size_t peer)
     group->peers[peer].heard_ns = syn_clock_ns();
 }
 
-/* Whether it is done, and how much that moved. */
+/* Test one request and, if it is done, count its bytes. */
 static enum syn_status test_one(struct syn_group *group, struct syn_request *request)
 {
     SYN_TRY(group->type->test(group, request));
@@ -97,7 +97,7 @@ static enum syn_status test_one(struct syn_group *group, struct syn_request *req
     return SYN_OK;
 }
 
-/* How many of the requests are still under way. */
+/* Test all requests; *left is how many are still under way. */
 static enum syn_status test_all(struct syn_group *group, struct syn_request *requests, size_t count,
                                 size_t *left)
 {
@@ -148,7 +148,7 @@ static void wait_all(struct syn_group *group, struct syn_request *requests, size
             return;
         rest(group, syn_suspect_next(group, &patience), now_ns - patience.moved_ns);
         syn_control_receive(
-            group); /* not between test and rest: it may take in what was to end the rest */
+            group); /* not between test and rest: it may consume what would end the rest */
     }
 }
 
@@ -159,7 +159,7 @@ static void begin_waiting(struct syn_group *group, const struct syn_request *req
     group->waiting = (struct syn_waiting){requests, count, is_any, syn_clock_ns()};
 }
 
-/* And give the requests up if the group is broken. */
+/* Cancels the requests if the group is broken. */
 static enum syn_status end_waiting(struct syn_group *group, struct syn_request *requests,
                                    size_t count)
 {
@@ -180,8 +180,8 @@ enum syn_status syn_group_wait(struct syn_group *group, struct syn_request *requ
     return end_waiting(group, requests, count);
 }
 
-/* Look for one that is done, from number *which + 1 on and around; those not looked at stay as they
- * are. */
+/* Look for a request that is done, cyclically from number *which + 1 on; those not reached stay as
+ * they are. */
 static enum syn_status test_until_done(struct syn_group *group, struct syn_request *requests,
                                        size_t count, size_t *which, bool *is_found)
 {
@@ -200,8 +200,8 @@ static enum syn_status test_until_done(struct syn_group *group, struct syn_reque
     return SYN_OK;
 }
 
-/* Suspect the peer of each request by itself.
- *   until_ns  when to do so again */
+/* Check the peer of each request separately.
+ *   until_ns  when to check again */
 static enum syn_status suspect_each(struct syn_group *group, struct syn_request *requests,
                                     size_t count, int64_t now_ns, int64_t *until_ns)
 {

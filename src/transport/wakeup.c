@@ -1,4 +1,4 @@
-/* Linux shows a process what its descriptors are; elsewhere there is no such folder, and so no
+/* Linux lets a process list its descriptors; other systems lack this folder, so there is no
  * wake-up. */
 #include "transport/wakeup.h"
 
@@ -13,16 +13,16 @@
 
 #define FOLDER "/proc/self/fd"
 
-/* Wake-ups are trusted from the first amount of trust on; one message that came unannounced costs
- * as much trust as that many others gave. A few do come so: those that MPI takes in while it is
- * asked for another. */
+/* Wake-ups are trusted from ENOUGH_TRUST on; one message that arrived unannounced costs LOST_TRUST,
+ * as much as that many announced messages add. A few do arrive that way: those that MPI processes
+ * while it is asked for another. */
 enum { ENOUGH_TRUST = 8, MOST_TRUST = 64, LOST_TRUST = 32 };
 
-/* The longest sleep. A message that comes unannounced lies for so long. */
+/* The longest sleep, and so the longest delay of a message that arrives unannounced. */
 #define LONGEST_NS INT64_C(2000000)
 
-/* So many spurious wake-ups are usual while a long message comes in parts. After each one beyond,
- * the number of plain sleeps doubles, up to MOST_SLEEPS. */
+/* USUAL_SPURIOUS spurious wake-ups are normal while a long message arrives in parts. After each
+ * further one, the number of plain sleeps doubles, up to MOST_SLEEPS. */
 enum { USUAL_SPURIOUS = 8, MOST_SLEEPS = 64 };
 
 static bool is_watcher(int descriptor)
@@ -52,7 +52,7 @@ void syn_wakeup_open(struct syn_wakeup *wakeup)
     closedir(folder);
 }
 
-/* Let go of descriptors that have been closed, or are something else by now. */
+/* Drop descriptors that have been closed or now refer to something else. */
 static void check_watchers(struct syn_wakeup *wakeup)
 {
     size_t kept = 0;
@@ -76,9 +76,9 @@ static int wakes_within(const struct syn_wakeup *wakeup, int64_t limit_ns)
     return pselect(last + 1, &watched, NULL, NULL, &limit, NULL);
 }
 
-/* After a wake-up without a message, as when only a part of one is here, the next sleep is a plain
- * one: otherwise a long message would wake its receiver with every packet. After many, there are
- * many plain ones. */
+/* After a wake-up without a message, as when only a part of one has arrived, the next sleep is a
+ * plain one: otherwise a long message would wake its receiver with every packet. After many such
+ * wake-ups, many plain sleeps follow. */
 static void note_spurious(struct syn_wakeup *wakeup)
 {
     uint32_t beyond = wakeup->spurious > USUAL_SPURIOUS ? wakeup->spurious - USUAL_SPURIOUS : 0;
@@ -105,7 +105,7 @@ bool syn_wakeup_wait(struct syn_wakeup *wakeup, int64_t until_ns, int64_t back_o
     if (limit_ns == 0)
         return false;
     int woken = wakes_within(wakeup, limit_ns);
-    if (woken < 0) { /* closed; or a signal came */
+    if (woken < 0) { /* closed, or interrupted by a signal */
         check_watchers(wakeup);
         return false;
     }

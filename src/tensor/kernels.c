@@ -1,6 +1,6 @@
-/* The choice of kernels for this machine. The processor is asked once: on a virtual machine each
- * question traps into the hypervisor and takes some ten microseconds. Threads that ask at the same
- * time all find the same answer, so that no lock is needed. */
+/* The choice of kernels for this machine. The processor is queried once: on a virtual machine each
+ * query traps into the hypervisor and takes about ten microseconds. Threads that query at the same
+ * time get the same answer, so no lock is needed. */
 #include "tensor/kernels.h"
 
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 
 extern const struct syn_kernels syn_kernels_avx2;
 
-/* Not every compiler's __builtin_cpu_supports() knows this one. */
+/* Not every compiler's __builtin_cpu_supports() supports this one. */
 static bool has_f16c(void)
 {
     unsigned a;

@@ -3,7 +3,7 @@
  * at run time.
  *
  * Magnitudes are compared as integers: for finite floats, |x| < |y| exactly when the bits of x
- * without the sign, read as an unsigned number, are below those of y. NaN and infinity come out
+ * without the sign, read as an unsigned number, are below those of y. NaN and infinity are the
  * largest. */
 #ifndef SYN_TENSOR_KERNELS_H
 #define SYN_TENSOR_KERNELS_H
@@ -35,11 +35,11 @@ static inline float syn_from_magnitude(uint32_t bits)
 /* A cutoff that no magnitude is above. */
 #define SYN_COLLECT_NOTHING 0x7fffffffU
 
-/* A scan: what a pass over entries collects on its way, which is those of magnitude above the
- * cutoff, in ascending order. */
+/* A scan: the entries that a pass collects, those of magnitude above the cutoff, in ascending
+ * order. */
 struct syn_scan {
     uint32_t cutoff; /* at most SYN_COLLECT_NOTHING */
-    uint32_t first;  /* the number of the pass's entry 0 */
+    uint32_t first;  /* the index of the pass's entry 0 */
     uint32_t *index; /* [found], with room for all entries of the pass; likewise value */
     float *value;
     size_t found;     /* so far */
@@ -50,26 +50,26 @@ struct syn_kernels {
     const char *name;
 
     /* sum[i] = kept[i] + scale * gradient[i], and a scan of the sums. sum may be kept itself.
-     *   past_caches  sum is too large to stay in the caches: write it past them */
+     *   past_caches  sum is too large for the caches: bypass them when writing */
     void (*accumulate)(float *sum, const float *kept, const float *gradient, float scale,
                        size_t count, bool past_caches, struct syn_scan *scan);
 
     /*     velocity_out[i] = momentum * velocity[i] + scale * gradient[i]
      *     sum[i] = kept[i] + velocity_out[i]
-     * The scan is of the sums; its largest magnitude is that of both.
-     *   sum  NULL: the sums are only looked at */
+     * The scan is of the sums; its largest magnitude covers both.
+     *   sum  NULL: the sums are scanned but not stored */
     void (*accumulate_velocity)(float *sum, float *velocity_out, const float *kept,
                                 const float *velocity, const float *gradient, float momentum,
                                 float scale, size_t count, bool past_caches, struct syn_scan *scan);
 
-    /* A scan of x. */
+    /* Scan x. */
     void (*scan)(const float *x, size_t count, struct syn_scan *scan);
 
     /* sum[i] = a[i] + b[i]; returns the largest magnitude among the sums. sum may be a or b. */
     uint32_t (*add)(float *sum, const float *a, const float *b, size_t count);
 
     /* To IEEE half precision, round to nearest even. Finite values beyond the largest half (65504)
-     * become that one: error feedback keeps the rest. */
+     * become that value; error feedback keeps the rest. */
     void (*to_half)(uint16_t *half, const float *x, size_t count);
 
     void (*from_half)(float *x, const uint16_t *half, size_t count);

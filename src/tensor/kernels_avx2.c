@@ -1,5 +1,6 @@
-/* The kernels in AVX2: eight floats at a time, the rest by the reference. Multiplication and
- * addition round separately (no FMA), so that every result has the reference's bits. */
+/* The kernels in AVX2: eight floats at a time, the remainder by the reference kernels.
+ * Multiplication and addition round separately (no FMA), so that every result has the same bits as
+ * the reference. */
 #include "tensor/kernels.h"
 
 #if defined(__x86_64__)
@@ -26,13 +27,13 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Entries that are tested against the cutoff with one branch: hits are rare. */
+/* Entries that are compared with the cutoff by one branch, as hits are rare. */
 #define VECTORS 4
 #define RUN     (VECTORS * LANES)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The scan while a kernel works. */
+/* The state of the scan inside a kernel. */
 struct scan_state {
     __m256i cutoff;
     __m256i largest;
@@ -45,7 +46,7 @@ VECTOR INLINE struct scan_state open_scan(const struct syn_scan *scan)
     return state;
 }
 
-/* Out of the way of the loop: some entry of this run is above the cutoff. */
+/* Kept out of the loop: some entry of this run is above the cutoff. */
 VECTOR static __attribute__((noinline)) void collect(struct syn_scan *scan, size_t first,
                                                      __m256i cutoff, const __m256 *x)
 {
@@ -63,7 +64,7 @@ VECTOR static __attribute__((noinline)) void collect(struct syn_scan *scan, size
     }
 }
 
-/* A run of entries from `first` on is compared with the cutoff. */
+/* Compare a run of entries from `first` on with the cutoff. */
 VECTOR INLINE void compare(struct syn_scan *scan, struct scan_state *state, size_t first,
                            const __m256 *x)
 {
@@ -76,7 +77,7 @@ VECTOR INLINE void compare(struct syn_scan *scan, struct scan_state *state, size
         collect(scan, first, state->cutoff, x);
 }
 
-/* The rest of a pass, from entry i on, is the reference's. */
+/* The rest of a pass, from entry i on, is left to the reference. */
 VECTOR INLINE struct syn_scan rest_of(struct syn_scan *scan, const struct scan_state *state,
                                       size_t i)
 {
@@ -92,9 +93,9 @@ static void take_rest(struct syn_scan *scan, const struct syn_scan *rest)
     scan->largest = rest->largest;
 }
 
-/* Past the caches only whole aligned vectors can be written. No fence follows: this thread sees
- * its own stores, and another one gets to them through a lock, whose atomic instruction waits
- * for them. */
+/* Only whole aligned vectors can bypass the caches. No fence follows: this thread sees its own
+ * stores, and another thread gets access through a lock, whose atomic instruction waits for
+ * them. */
 VECTOR INLINE void put(float *to, __m256 x, bool streams)
 {
     if (streams)

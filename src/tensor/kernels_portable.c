@@ -1,4 +1,4 @@
-/* The reference kernels: plain loops that say what is meant. The build forbids contracting a*b+c,
+/* The reference kernels: plain loops that define the results. The build forbids contracting a*b+c,
  * so that they round as the vector kernels do. */
 #include "tensor/kernels.h"
 
@@ -7,7 +7,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Entry i of the pass is compared with the cutoff. */
+/* Compare entry i of the pass with the cutoff. */
 static void compare(struct syn_scan *scan, size_t i, float x)
 {
     uint32_t magnitude = syn_magnitude(x);
@@ -59,7 +59,8 @@ static uint32_t add(float *sum, const float *a, const float *b, size_t count)
     return largest;
 }
 
-/* Round-to-nearest-even by hand: shift the mantissa out, then look at what fell off. */
+/* Round to nearest even by hand: shift the mantissa out, then check the bits that were shifted
+ * off. */
 static uint16_t half_of(float x)
 {
     uint32_t bits;
@@ -67,7 +68,7 @@ static uint16_t half_of(float x)
     uint32_t sign = (bits >> 16) & 0x8000U;
     uint32_t magnitude = bits & 0x7fffffffU;
     if (magnitude >
-        SYN_INFINITY_BITS) /* NaN: quiet, with what fits of its payload, as the hardware */
+        SYN_INFINITY_BITS) /* NaN: quiet, with as much payload as fits, as in hardware */
         return (uint16_t)(sign | 0x7e00U | ((magnitude >> 13) & 0x3ffU));
     if (magnitude == SYN_INFINITY_BITS)
         return (uint16_t)(sign | 0x7c00U);

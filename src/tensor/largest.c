@@ -1,5 +1,5 @@
-/* Radix selection from the top: count the highest 11 bits, find the bin in which the k-th largest
- * lies, then look only at that bin's members with the next 11 bits, then with the last 9. Three
+/* Radix selection from the top: count the highest 11 bits, find the bin that contains the k-th
+ * largest, then refine only that bin's members by the next 11 bits, then by the last 9. Three
  * passes over the data and a bin table that fits the first-level cache; no copy, no worst case,
  * unlike quickselect on ties. */
 #include "tensor/largest.h"

@@ -1,5 +1,5 @@
 /* The flat parameter space. Tensors are kept in an array in the order of adding, so that offsets
- * ascend and the owner of an index is found by bisection. Names are compared one by one when
+ * ascend and the tensor of an index is found by binary search. Names are compared one by one when
  * adding: layouts have hundreds of tensors, not millions. */
 #include <syncopate/layout.h>
 
@@ -38,7 +38,7 @@ static enum syn_status check_name(const struct syn_layout *layout, const char *n
                         LONGEST_NAME);
     for (size_t i = 0; i < layout->count; i++)
         if (strcmp(layout->tensors[i].name, name) == 0)
-            return syn_fail(SYN_INVALID, "tensor \"%s\" is in the layout already", name);
+            return syn_fail(SYN_INVALID, "tensor \"%s\" is already in the layout", name);
     return SYN_OK;
 }
 
@@ -134,8 +134,8 @@ struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i)
 size_t syn_layout_find(const struct syn_layout *layout, size_t index)
 {
     assert(index < layout->size);
-    /* The last tensor that begins at or before index; empty ones that begin there too come
-     * first. */
+    /* The last tensor that begins at or before index; empty ones with the same offset come before
+     * it. */
     size_t low = 0;
     size_t high = layout->count;
     while (high - low > 1) {

@@ -1,8 +1,8 @@
-/* Recursive doubling among the largest power of two of workers, log2 of it rounds; each of the
- * others, a guest, has a partner among them that speaks for it. */
+/* Recursive doubling among the largest power of two of workers, in log2 of that many rounds; each
+ * of the others, a guest, has a partner among them that represents it. */
 #include "topology/rounds.h"
 
-/* A guest hands its list over and waits for the result. */
+/* A guest sends its list and waits for the result. */
 static bool guest_round(size_t partner, size_t number, struct syn_round *round)
 {
     struct syn_peers one = {partner, 1};

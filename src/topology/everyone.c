@@ -1,6 +1,6 @@
-/* All messages of a round at once, the right-hand neighbour's first: with contributions as they
- * are, one round, or where they are long a walk around the ring for each; with an owner for each
- * part of them, two. */
+/* All messages of a round are sent at once, the right-hand neighbour's first. Whole contributions
+ * take one round or, if they are long, a pass around the ring for each; with an owner for each
+ * part, there are two rounds. */
 #include "topology/rounds.h"
 
 static struct syn_peers others(struct syn_members members, size_t member)
@@ -8,8 +8,8 @@ static struct syn_peers others(struct syn_members members, size_t member)
     return (struct syn_peers){(member + 1) % members.workers, members.workers - 1};
 }
 
-/* The owner only sends, the last one only receives; those between them do the one a round after the
- * other. */
+/* The owner only sends, the last one only receives; those in between forward each fragment one
+ * round after they receive it. */
 static size_t passing_rounds(struct syn_members members, size_t member, size_t owner)
 {
     bool is_last = owner == (member + 1) % members.workers;
@@ -33,7 +33,8 @@ bool syn_passing_round(struct syn_members members, size_t member, size_t owner, 
     return number < passing_rounds(members, member, owner) && workers > 1;
 }
 
-/* The number of rounds that belong to owners of lower ranks: one less each for two of them. */
+/* The number of rounds that belong to owners of lower ranks; two of the owners have one round
+ * less. */
 static size_t passing_begins(struct syn_members members, size_t member, size_t owner)
 {
     size_t right = (member + 1) % members.workers;

@@ -2,9 +2,9 @@
  * on an entry's number and P.
  *
  * Owners hold blocks of 256 entries in turn, in an order that changes from one round of P blocks to
- * the next. Equal runs of a model's layers would burden owners very unequally, and borders that
- * follow the load must be agreed on again and again; this is even for any model, and needs no
- * agreement. An owner's entries have numbers of their own, 0, 1, 2, ..., in the same order. */
+ * the next. Contiguous equal parts of a model would load owners very unevenly, and boundaries that
+ * follow the load would have to be agreed on again and again; this is even for any model and needs
+ * no agreement. Each owner numbers its own entries 0, 1, 2, ..., in the same order. */
 #ifndef SYN_TOPOLOGY_OWNERS_H
 #define SYN_TOPOLOGY_OWNERS_H
 
@@ -20,7 +20,7 @@ struct syn_owned {
     uint32_t local;
 };
 
-/* By how much the turn of a round is shifted. */
+/* By how much the order of a round is rotated. */
 static inline size_t syn_owners_shift(size_t round, size_t workers)
 {
     uint64_t x = ((uint64_t)round + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -38,7 +38,7 @@ static inline struct syn_owned syn_owner_of(uint32_t entry, size_t workers)
     };
 }
 
-/* The entry that an owner calls local; may be past the end in the last round. */
+/* The entry with number `local` at its owner; may be past the end in the last round. */
 static inline uint64_t syn_owned_entry(size_t owner, uint32_t local, size_t workers)
 {
     size_t round = local / SYN_OWNED_BLOCK;
@@ -46,8 +46,8 @@ static inline uint64_t syn_owned_entry(size_t owner, uint32_t local, size_t work
     return ((uint64_t)round * workers + turn) * SYN_OWNED_BLOCK + local % SYN_OWNED_BLOCK;
 }
 
-/* Numbers that an owner has for a bucket of size entries, the same for all; a few stand for
- * none. */
+/* How many numbers an owner has for a bucket of size entries, the same for all; a few have no
+ * entry. */
 static inline size_t syn_owned_size(size_t size, size_t workers)
 {
     size_t blocks = (size + SYN_OWNED_BLOCK - 1) / SYN_OWNED_BLOCK;

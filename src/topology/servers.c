@@ -1,5 +1,6 @@
-/* Parameter servers, each of which owns a shard. Every worker begins with another server than its
- * neighbour, so that none is flooded; a server that has heard all answers all at once. */
+/* Parameter servers, each of which owns a shard. Every worker starts with a different server
+ * than its neighbour, so that none is flooded; a server that has received from all answers all
+ * at once. */
 #include "topology/rounds.h"
 
 static void server_round(struct syn_members members, struct syn_round *round)

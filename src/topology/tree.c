@@ -2,7 +2,8 @@
  * first, sends up, receives the result and sends it to those below, the farthest first. */
 #include "topology/rounds.h"
 
-/* The bit at which a worker sends up: its lowest set bit; for worker 0 one that is not below P. */
+/* The bit at which a worker sends up: its lowest set bit; for worker 0, a power of two not below
+ * P. */
 static size_t height(size_t member, size_t workers)
 {
     size_t bit = 1;
@@ -11,7 +12,7 @@ static size_t height(size_t member, size_t workers)
     return bit;
 }
 
-/* Number of workers right below: one for each bit under `top` that leads to a worker. */
+/* Number of workers directly below: one for each bit under `top` that leads to a worker. */
 static size_t count_below(size_t member, size_t top, size_t workers)
 {
     size_t count = 0;

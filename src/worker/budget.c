@@ -1,17 +1,17 @@
-/* Few bits first, then few entries: an entry in four bits arrives now, with its rounding error
- * a step later; one that is left out arrives when it has grown.
+/* Fewer bits first, then fewer entries: an entry in four bits arrives now and its rounding error a
+ * step later; one that is left out arrives only when it has grown.
  *
- * Of each step the slowest worker's computing counts, for all wait for it; and the shortest
- * exchange, for the others' began earlier and contains waiting for that worker. The medians
- * over some steps are what a decision is made from, so that a link that stalls once, or one
- * long step, changes nothing. An exchange also takes processor time, and where computing has no
- * core to spare it takes that from computing; on a small model many bits cost more of it than
- * of the link. How much was taken nobody can see, but it is no more than the exchange had, and
- * no more than computing was held up. Some of it any exchange takes, however little it sends:
- * the poorest form shows how much, and counts from there. A step that became too long falls as
- * far as it must; a richer form is tried a little at a time, and if it does not fit, ever more
- * rarely, until something has changed: without that, a link between two forms would make every
- * other decision wrong. */
+ * For each step, the computing time of the slowest worker is used, because all wait for it, and the
+ * shortest exchange, because the others' began earlier and include waiting for that worker.
+ * Decisions use the medians over several steps, so that a link that stalls once, or one long step,
+ * changes nothing. An exchange also takes processor time, and if computing has no core to spare,
+ * takes it from computing; on a small model many bits cost more processor time than link time. How
+ * much was taken cannot be measured directly, but it is no more than the exchange used, and no more
+ * than computing was delayed. Any exchange takes some of it, however little it sends: the poorest
+ * form shows how much, and only what exceeds that counts. If a step has become too long, the level
+ * falls as far as necessary. Richer forms are tried in small steps and, if they do not fit, less
+ * and less often until something has changed: otherwise, a link whose capacity lies between two
+ * forms would make every other decision wrong. */
 #include "worker/budget.h"
 
 #include <math.h>
@@ -20,16 +20,16 @@
 #define FIRST_LIST   0.25
 #define LAST_LIST    0.001
 
-#define MARGIN      0.9 /* of what is allowed, that a new form is expected to take */
+#define MARGIN      0.9 /* share of the allowance that a new form is expected to use */
 #define MOST_FALL   6   /* levels in one decision */
 #define MOST_RISE   2
 #define MOST_HOLD   64 /* decisions */
 #define FLOOR_GROWS 1.01
-#define CHANGED     0.7 /* the link has become this much faster, or computing slower */
+#define CHANGED     0.7 /* cost falls to this share: the link became faster, or computing slower */
 
 static const struct {
     const char *values;
-    double bits; /* with the scales of blocks */
+    double bits; /* including the scales of blocks */
 } dense[DENSE_LEVELS] = {{"f32", 32}, {"q8", 8.125}, {"q4", 4.125}};
 
 const char *syn_budget_values(size_t level)
@@ -78,7 +78,7 @@ static double median(double values[SYN_BUDGET_STEPS])
     return (values[(SYN_BUDGET_STEPS - 1) / 2] + values[SYN_BUDGET_STEPS / 2]) / 2;
 }
 
-/* What all workers' steps come to. */
+/* A summary of all workers' steps. */
 struct seen {
     double compute;
     double exchange;
@@ -86,7 +86,7 @@ struct seen {
     double taken; /* processor time that exchanges took from computing, as a share of it */
 };
 
-/* Of one step: as much as the exchange worked, at most as much as computing was held up. */
+/* In one step: the work of the exchange, but at most the time that computing was delayed. */
 static double taken_by(const struct syn_budget_sample *one)
 {
     if (!(one->busy > 0) || !(one->work > 0))
@@ -122,7 +122,7 @@ static void fall(struct syn_budget *budget, double keep, double allowed_bits)
     while (level < lowest && level + 1 < SYN_BUDGET_LEVELS &&
            syn_budget_bits(level, keep) > MARGIN * allowed_bits);
     if (level >= SYN_BUDGET_LEVELS)
-        return; /* nothing less can be sent */
+        return; /* there is no poorer form */
     budget->level = level;
     budget->hold = budget->patience;
     budget->patience = 2 * budget->patience < MOST_HOLD ? 2 * budget->patience : MOST_HOLD;
@@ -135,8 +135,8 @@ static void rise(struct syn_budget *budget, double keep, double allowed_bits)
             budget->level--;
 }
 
-/* What any exchange takes. It is known once the poorest form was in use, and follows what is seen:
- * down at once, up slowly. */
+/* What any exchange takes. It is known once the poorest form has been used, and follows the
+ * measurements: down at once, up slowly. */
 static double floor_of(struct syn_budget *budget, double taken)
 {
     if (budget->level == SYN_BUDGET_LEVELS - 1 && budget->floor == 0)
@@ -154,7 +154,7 @@ void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup 
     budget->decisions++;
     if (!(isfinite(seen.compute) && isfinite(seen.exchange) && isfinite(seen.wait)) ||
         seen.compute <= 0)
-        return; /* a clock that stood still says nothing */
+        return; /* a clock that did not advance tells nothing */
     double compute = seen.compute;
     double exchange = fmax(seen.exchange, 1e-6);
     double allowed = compute * (setup->overhead + (setup->is_delayed ? 1 : 0));

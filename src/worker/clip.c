@@ -18,7 +18,7 @@ double syn_clip_merged(const struct syn_worker_options *options)
 
 double syn_clip_own(const struct syn_worker_options *options, size_t workers)
 {
-    bool is_local = syn_schedule_find(options->schedule)->is_local; /* it clips as it updates */
+    bool is_local = syn_schedule_find(options->schedule)->is_local; /* it clips when it updates */
     if (options->clip == 0 || syn_clip_merged(options) > 0 || is_local)
         return 0;
     bool is_async = syn_schedule_find(options->schedule)->is_async;

@@ -1,4 +1,4 @@
-/* Comparing, gathering, giving up. */
+/* Comparing, gathering, abandoning. */
 #include "worker/collective.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "exchange/exchange.h"
 #include "worker/inside.h"
 
-/* Have it run, and wait until it has. */
+/* Post work and wait until it has run. */
 static enum syn_status run(struct syn_worker *worker, struct syn_work *work)
 {
     struct syn_comm *comm = syn_reducer_comm(worker->reducer);
@@ -59,7 +59,7 @@ enum syn_status syn_worker_gather_begin(struct syn_worker *worker, const void *m
                                         void *all)
 {
     if (worker->is_gathering)
-        return syn_fail(SYN_INVALID, "the last gathering has not been received yet");
+        return syn_fail(SYN_INVALID, "the previous gathering has not been ended yet");
     worker->gathering = syn_worker_gathering(worker, mine, count, all);
     worker->is_gathering = true;
     syn_comm_post(syn_reducer_comm(worker->reducer), &worker->gathering.work);
@@ -80,7 +80,7 @@ struct surrender {
     const char *cause;
 };
 
-/* Work that fails is what makes a failure known to the others. */
+/* A failure is announced to the others by work that fails. */
 static enum syn_status run_surrender(struct syn_work *work)
 {
     const struct surrender *own = (const struct surrender *)work;

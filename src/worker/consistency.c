@@ -1,4 +1,4 @@
-/* What workers and servers must have been opened with alike. */
+/* Compares what all workers and servers must have been opened with. */
 #include <inttypes.h>
 
 #include "base/hash.h"
@@ -13,7 +13,7 @@ enum syn_status syn_worker_check_consistency(struct syn_group *group,
     struct syn_consistency own;
     struct syn_worker_options compared = *options;
     if (group->size > group->workers)
-        compared.run_steps = 0; /* servers need not know: a run that is resumed may be longer */
+        compared.run_steps = 0; /* servers do not need it: a resumed run may be longer */
     size_t bytes = syn_layout_size(layout) * sizeof *weights;
     syn_consistency_begin(&own);
     syn_consistency_add_layout(&own, layout);

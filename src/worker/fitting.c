@@ -1,8 +1,8 @@
-/* The times of a few steps go to all workers in one small message, behind a step's exchange, and
- * are looked at two steps later, when they have arrived for sure: nobody waits for them. All then
- * decide the same from the same numbers (budget.h).
+/* The times of a few steps are sent to all workers in one small message, after a step's exchange,
+ * and are used two steps later, when they have certainly arrived: nobody waits for them. All
+ * workers then decide the same from the same numbers (budget.h).
  *
- * Threads of one process have no link that could be measured, and a worker by itself none at all:
+ * Threads of one process have no link that could be measured, and a single worker has none at all:
  * there everything is sent. */
 #include "worker/fitting.h"
 
@@ -15,18 +15,18 @@
 #include "worker/budget.h"
 #include "worker/inside.h"
 
-#define SETTLING 2 /* steps after a decision that still contain the form before it */
+#define SETTLING 2 /* steps after a decision that are still affected by the previous form */
 
 struct syn_fitting {
     struct syn_budget budget;
     struct syn_budget_setup setup;
     bool is_measuring;
-    int64_t ended_ns;        /* when the last step did; 0: there was none */
-    int64_t busy_ns;         /* by then: what this thread had a processor for, */
-    int64_t work_ns;         /* and the communication thread */
-    double gathered_ms;      /* waited in this step for what was gathered */
-    size_t count;            /* steps measured since the last decision; the first are thrown away */
-    uint64_t gathering_step; /* the step that was measured; 0: nothing is under way */
+    int64_t ended_ns;        /* when the last step ended; 0: there was none */
+    int64_t busy_ns;         /* CPU time of this thread by then, */
+    int64_t work_ns;         /* and of the communication thread */
+    double gathered_ms;      /* time spent in this step waiting for the gathering */
+    size_t count;            /* steps measured since the last decision; the first are discarded */
+    uint64_t gathering_step; /* the last step measured; 0: no gathering is under way */
     struct syn_gathering gathering;
     struct syn_budget_sample own[SYN_BUDGET_STEPS];
     struct syn_budget_sample *all; /* [workers][SYN_BUDGET_STEPS] */
@@ -67,7 +67,7 @@ void syn_fitting_close(struct syn_fitting *fitting)
     free(fitting);
 }
 
-/* Wait for what is being gathered, and decide. */
+/* Wait for the gathering, and decide. */
 static enum syn_status finish_gathering(struct syn_worker *worker)
 {
     struct syn_fitting *own = worker->fitting;
@@ -137,8 +137,8 @@ static void measure(struct syn_worker *worker, const struct syn_cost *cost)
     own->count++;
 }
 
-/* A step that blocks although its schedule is a delayed one, in a warm-up or at the end, shows
- * nothing of what computing can hide. The same on all workers. */
+/* A step that blocks although its schedule is a delayed one, in a warm-up or at the end, does not
+ * show how much computing can hide. The same on all workers. */
 static bool has_blocked(const struct syn_worker *worker)
 {
     return worker->fitting->setup.is_delayed &&

@@ -11,15 +11,15 @@
 #include "worker/inside.h"
 
 struct syn_inner {
-    struct syn_optimizer *optimizer; /* the worker's own */
+    struct syn_optimizer *optimizer; /* of this worker */
     float *start;                    /* [size] where the round began */
-    float *way;                      /* [size] start - v, the library's while it travels */
+    float *way;                      /* [size] start - v; must not change while it is exchanged */
     size_t size;
     uint64_t done; /* steps of this round */
-    size_t bad;    /* the first entry of its gradients that was not finite; size: all were */
+    size_t bad;    /* the first entry of its gradients that is not finite; size: all are finite */
 };
 
-/* What a round has come to so far, as it is saved. */
+/* The saved progress of a round. */
 struct head {
     uint64_t done;
     uint64_t bad;
@@ -54,7 +54,7 @@ void syn_inner_restart(struct syn_inner *inner, const float *weights)
     inner->bad = inner->size;
 }
 
-/* Rates of tensors are the inner optimizer's; an outer step is the same for all of them. */
+/* The rates of tensors apply to the inner optimizer; an outer step is the same for all tensors. */
 enum syn_status syn_inner_open(struct syn_worker *worker, const struct syn_layout *layout,
                                struct syn_inner **inner)
 {
@@ -84,7 +84,7 @@ static void begin_round(struct syn_worker *worker)
     inner->bad = inner->size;
 }
 
-/* The way of this round. */
+/* How far this round has come. */
 static void measure_way(struct syn_worker *worker)
 {
     struct syn_inner *inner = worker->inner;
@@ -92,7 +92,7 @@ static void measure_way(struct syn_worker *worker)
         inner->way[i] = inner->start[i] - worker->v[i];
 }
 
-/* If one of the round's gradients was not finite, all workers must know. */
+/* If one of the round's gradients was not finite, all workers must learn of it. */
 static enum syn_status contribute_way(struct syn_worker *worker, const struct syn_rates *rates)
 {
     struct syn_inner *inner = worker->inner;
@@ -103,8 +103,8 @@ static enum syn_status contribute_way(struct syn_worker *worker, const struct sy
     return syn_worker_contribute(worker, inner->way, &outer, true);
 }
 
-/* End a round: the result of the one before, if it is still under way, is taken first, as the
- * exchange reads that round's way until then. */
+/* End a round. If the result of the previous one is still under way, it is collected first, as the
+ * exchange reads that round's `way` until then. */
 static enum syn_status merge(struct syn_worker *worker, const struct syn_rates *rates, bool waits)
 {
     const float *arrived = NULL;
@@ -124,8 +124,8 @@ static enum syn_status merge(struct syn_worker *worker, const struct syn_rates *
     return SYN_OK;
 }
 
-/* A round with a gradient that is not finite is dropped in its end, by all; until then the worker
- * does without it. */
+/* A round with a gradient that is not finite is dropped by all workers when it ends; until then the
+ * worker skips that gradient. */
 static enum syn_status update(struct syn_worker *worker, const float *gradient, double lr)
 {
     struct syn_inner *inner = worker->inner;
@@ -172,7 +172,7 @@ enum syn_status syn_inner_load(struct syn_inner *inner, const struct syn_archive
     SYN_TRY(syn_archive_copy(archive, "inner/head", &head, sizeof head));
     SYN_TRY(syn_archive_copy(archive, "inner/start", inner->start, inner->size * sizeof(float)));
     if (head.bad > inner->size || syn_first_not_finite(inner->start, inner->size) < inner->size)
-        return syn_fail(SYN_FORMAT, "section \"inner/start\" or \"inner/head\" is not sound");
+        return syn_fail(SYN_FORMAT, "section \"inner/start\" or \"inner/head\" is invalid");
     inner->done = head.done;
     inner->bad = (size_t)head.bad;
     return syn_inner_load_memory(inner, archive);

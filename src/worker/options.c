@@ -1,4 +1,5 @@
-/* The worker's settings: what follows from others, and the traits that go together or do not. */
+/* The worker's settings: values derived from others, and the traits that decide what can be
+ * combined. */
 #include "worker/options.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ void syn_worker_defaults(struct syn_worker_options *options)
     syn_settings_defaults(&syn_optimizer_settings, &options->optimizer);
 }
 
-/* Momentum is in one place only. */
+/* Momentum is applied in one place only. */
 static void place_momentum(struct syn_worker_options *options)
 {
     struct syn_reducer_options *reducer = &options->reducer;
@@ -71,17 +72,16 @@ enum syn_status syn_worker_place(const struct syn_worker_options *resolved, doub
 {
     bool is_elsewhere = syn_residual_is_moving(resolved->momentum_form);
     if (is_elsewhere && options->momentum != momentum)
-        return syn_fail(
-            SYN_INVALID,
-            "momentum %g cannot become %g: with momentum-form %s it is in the residual, "
-            "from the first step on",
-            momentum, options->momentum, resolved->momentum_form);
+        return syn_fail(SYN_INVALID,
+                        "momentum %g cannot become %g: with momentum-form %s it is part of the "
+                        "residual from the first step",
+                        momentum, options->momentum, resolved->momentum_form);
     if (syn_optimizer_adapts(options) || !has_form(resolved, MOMENTUM_GLOBAL))
         options->momentum = 0;
     return SYN_OK;
 }
 
-/* A density that is left open needs an exchange that follows it. */
+/* Density auto needs an exchange that follows the density. */
 static void prepare_auto(struct syn_reducer_options *reducer)
 {
     const struct syn_exchange_type *exchange = syn_exchange_find(reducer->exchange);
@@ -97,8 +97,8 @@ static void prepare_auto(struct syn_reducer_options *reducer)
         reducer->residual = "feedback";
 }
 
-/* The store that fits, the last of the table first.
- *   has_servers  whether the group has some */
+/* The store that suits the options; later rows of the table take precedence.
+ *   has_servers  whether the group has servers */
 static const char *fitting_store(const struct syn_worker_options *options, bool has_servers)
 {
     const char *fitting = NULL;
@@ -118,7 +118,7 @@ static void choose_store(struct syn_worker_options *options, size_t servers)
         options->store = fitting_store(options, is_known ? servers > 0 : is_async);
 }
 
-/* What was asked for, before momentum has found its place. */
+/* The traits as requested, before place_momentum(). */
 static uint64_t asked_traits(const struct syn_worker_options *options)
 {
     const struct syn_optimizer_options *optimizer = &options->optimizer;

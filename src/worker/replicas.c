@@ -1,6 +1,6 @@
-/* Every worker has all the global weights and applies every merged gradient to them: no weights
- * travel. Right for sparse exchanges, whose sums are small, and for plain synchronous SGD. The
- * merged gradient has the same bits on every worker, hence so have the weights. */
+/* Every worker has all the global weights and applies every merged gradient to them: no weights are
+ * sent. Suited to sparse exchanges, whose sums are small, and to plain synchronous SGD. The merged
+ * gradient has the same bits on every worker, and therefore so do the weights. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct replicas {
     size_t size;
     size_t workers;
     bool sends_updates;
-    double longest; /* mean gradient that is not clipped; 0: any */
+    double longest; /* norm above which the mean gradient is clipped; 0: never */
 };
 
 static void close_state(void *state)
@@ -58,7 +58,7 @@ static enum syn_status open_state(const struct syn_store_setup *setup, void **st
     return SYN_OK;
 }
 
-/* Added in the order in which shards add it, so that both have the same bits. */
+/* Added in the same order as by shards, so that both have the same bits. */
 static double norm_of(const struct replicas *own, const float *sum)
 {
     double square = 0;
@@ -69,7 +69,7 @@ static double norm_of(const struct replicas *own, const float *sum)
     return sqrt(square);
 }
 
-/* In units of weights the sum is lr times a gradient already. */
+/* In units of weights, the sum is already lr times a gradient. */
 static enum syn_status apply(void *state, const struct syn_merged *merged, double lr)
 {
     struct replicas *own = state;
@@ -121,7 +121,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 }
 
 const struct syn_store_type syn_store_replicas = {
-    .part = {"replicas", "every worker has all weights and applies every sum; no weights travel"},
+    .part = {"replicas", "every worker has all weights and applies every sum; no weights are sent"},
     .open = open_state,
     .apply = apply,
     .tune = tune,

@@ -1,5 +1,5 @@
-/* The worker's end of the road: it contributes gradients, of which at most `window` are in flight,
- * and collects them in the same order. */
+/* The worker's use of the reducer: it contributes gradients, of which at most `window` are in
+ * flight, and collects them in the same order. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ enum syn_status syn_worker_collect(struct syn_worker *worker, size_t left)
 enum syn_status syn_worker_contribute(struct syn_worker *worker, const float *gradient,
                                       const struct syn_rates *rates, bool pulls)
 {
-    if (worker->is_announced) { /* and has left, tensor by tensor */
+    if (worker->is_announced) { /* and has been sent, tensor by tensor */
         worker->is_announced = false;
         return SYN_OK;
     }
@@ -86,7 +86,7 @@ enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights
     return SYN_OK;
 }
 
-/* A gradient that is clipped before it is sent must be there as a whole. */
+/* A gradient that is clipped before it is sent must be complete first. */
 static bool can_begin_early(const struct syn_worker *worker)
 {
     return !worker->schedule->is_delayed && !worker->inner && worker->longest == 0;

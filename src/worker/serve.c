@@ -1,4 +1,4 @@
-/* Being a parameter server: what must hold before one serves (server/server.h). */
+/* Running as a parameter server: the checks before it serves (server/server.h). */
 #include "schedule/schedule.h"
 #include "server/server.h"
 #include "transport/transport.h"

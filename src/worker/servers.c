@@ -1,9 +1,9 @@
-/* Parameter servers: members of the group that do nothing else keep the global weights, a shard
- * each. A push goes to all of them, in whatever form the reducer's first half makes (dense, halves,
- * lists, signs), and the weights come back when they are asked for: dense SGD moves 2 times the
- * model a step, (1 + 1/k) when only every k-th step pulls.
+/* Parameter servers: dedicated members of the group keep the global weights, a shard each. A push
+ * goes to all of them, in whatever form the reducer's first half produces (dense, halves, lists,
+ * signs), and the weights come back on request: per step, dense SGD moves 2 times the model, or
+ * (1 + 1/k) times if only every k-th step pulls.
  *
- * What goes back and forth is in reducer/message.h. */
+ * The messages are defined in reducer/message.h. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -45,8 +45,8 @@ static void leave(void *state)
     syn_client_farewell(state);
 }
 
-/* Everyone saves all of the servers' state, in the form in which replicas save theirs: it is then
- * wherever it is looked for, and does not know how many servers there were. */
+/* Every worker saves the complete state of the servers, in the same form as replicas: it is then
+ * available to each of them and does not depend on the number of servers. */
 static enum syn_status save_rows(struct syn_client *client, struct syn_archive *archive,
                                  float *rows)
 {
@@ -73,7 +73,7 @@ static enum syn_status save(void *state, struct syn_archive *archive)
                            size * sizeof(float));
 }
 
-/* A section of the archive that has so many rows of floats. */
+/* Find a section of the archive with this many rows of floats. */
 static enum syn_status find_rows(const struct syn_client *client, const struct syn_archive *archive,
                                  const char *name, size_t rows, const float **floats)
 {
@@ -87,7 +87,7 @@ static enum syn_status find_rows(const struct syn_client *client, const struct s
     return SYN_OK;
 }
 
-/* Ends when everyone has the restored weights, so that nobody pushes before.
+/* Returns when all workers have the restored weights, so that nobody pushes before.
  *   weights  [size] */
 static enum syn_status load_rows(struct syn_client *client, const struct syn_archive *archive,
                                  float *weights)
@@ -127,7 +127,7 @@ static enum syn_status load_regrouped(void *state, const struct syn_archive *con
 }
 
 const struct syn_store_type syn_store_servers = {
-    .part = {"servers", "parameter servers keep a shard of the weights each and apply every push"},
+    .part = {"servers", "parameter servers each keep a shard of the weights and apply every push"},
     .has_servers = true,
     .owners = &syn_client_exchange,
     .open = open_state,

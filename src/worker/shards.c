@@ -1,13 +1,13 @@
-/* Peer to peer: every worker is in charge of one shard of the global weights. A push is a
- * reduce-scatter, after which each worker applies the optimizer to its own shard; a pull is an
- * all-gather of the shards. So dense SGD that pulls every k-th step moves (1 + 1/k) instead of 2
- * times the model, and optimizer state is kept once, not P times.
+/* Peer to peer: every worker owns one shard of the global weights. A push is a reduce-scatter,
+ * after which each worker applies the optimizer to its own shard; a pull is an all-gather of the
+ * shards. So dense SGD that pulls every k-th step moves (1 + 1/k) times the model instead of 2
+ * times, and optimizer state is kept once, not P times.
  *
- * The sums have the bits of the ring all-reduce, and the optimizer works on each weight by itself:
- * a run that pulls at every step gives the bits of replicas.
+ * The sums have the same bits as those of the ring all-reduce, and the optimizer updates each
+ * weight independently: a run that pulls at every step gives the same bits as replicas.
  *
- * Everything after the push runs on the communication thread, in order: own weights, optimizer and
- * ring are its alone while pushes are under way. */
+ * Everything after the push runs on the communication thread, in order: only that thread uses the
+ * shard's weights, optimizer and ring while pushes are under way. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,24 +25,24 @@ struct shards {
     struct syn_group *group;
     struct syn_layout *layout; /* for the names of tensors */
     const struct syn_exchange_type *exchange;
-    void *sums;                      /* its state, for sums, in the options' values */
-    void *shares;                    /* and for weights, exact */
-    struct syn_optimizer *optimizer; /* of the own shard */
-    size_t memories;                 /* floats that it remembers of each weight */
-    bool counts;                     /* and the number of its updates, at the end of its state */
+    void *sums;                      /* its state for sums, in the options' values */
+    void *shares;                    /* its state for weights, exact */
+    struct syn_optimizer *optimizer; /* of this worker's shard */
+    size_t memories;                 /* floats that it remembers per weight */
+    bool counts;                     /* its state ends with the number of its updates */
     struct syn_comm *comm;
     struct syn_chunk own;
-    float *weights; /* [size] the own shard counts, the rest is as pulled last */
-    float *pulled;  /* [size] what everyone has collected */
+    float *weights; /* [size] this worker's shard is current, the rest as pulled last */
+    float *pulled;  /* [size] as collected from all shards */
     float *sum;     /* [size] */
     size_t size;
     bool sends_updates;
-    double longest;          /* mean gradient that is not clipped; 0: any */
-    struct syn_norm norm;    /* those who know its norm together */
-    uint64_t failed_attempt; /* 1 + that whose steps cannot be applied any more; 0: none */
+    double longest;          /* norm above which the mean gradient is clipped; 0: never */
+    struct syn_norm norm;    /* of the workers, which compute that norm together */
+    uint64_t failed_attempt; /* 1 + the attempt whose steps must not be applied; 0: none */
 };
 
-/* With a delay and whole gradients, in one bucket, it sends less than replicas, to the same
+/* With a delay and whole gradients in one bucket, it sends less than replicas and gives the same
  * bits. */
 static bool suits(const struct syn_worker_options *options)
 {
@@ -117,10 +117,10 @@ static enum syn_status open_state(const struct syn_store_setup *setup, void **st
     return SYN_OK;
 }
 
-/* Each sum is seen by its shard's owner only, and yet all must know of a gradient that is not
- * finite before any of them applies it. So such a gradient is replaced by one of nothing but NaN,
- * which makes NaN of every owner's sum.
- *   bad  the first entry that was not finite; size if all were */
+/* Each sum is seen only by its shard's owner, but all must know of a gradient that is not finite
+ * before any of them applies it. So such a gradient is replaced by one that is all NaN, which makes
+ * every owner's sum NaN.
+ *   bad  the first entry that is not finite; size if all are finite */
 static enum syn_status reduce(struct shards *shards, const struct syn_contribution *in,
                               struct syn_outcome *out, size_t *bad)
 {
@@ -138,10 +138,10 @@ static enum syn_status reduce(struct shards *shards, const struct syn_contributi
     return shards->exchange->reduce(shards->sums, &own, &reduced);
 }
 
-/* Whether the sum can be applied. Sums of finite numbers may be infinite, but never NaN: where the
- * owner finds the former it alone knows, and has to fail the group. So has everyone, if somebody
- * has no shard to find NaN in.
- *   bad  of the own gradient, as of reduce() */
+/* Whether the sum can be applied. Sums of finite numbers may be infinite, but never NaN: if an
+ * owner finds infinity, it alone knows and must fail the group. If some worker has no shard to find
+ * NaN in, every worker that finds NaN must do so too.
+ *   bad  of this worker's gradient, as in reduce() */
 static enum syn_status check_sum(const struct shards *shards, size_t bad, struct syn_outcome *out)
 {
     const float *sum = shards->sum + shards->own.first;
@@ -159,8 +159,8 @@ static enum syn_status check_sum(const struct shards *shards, size_t bad, struct
                : syn_fail_nonfinite(shards->layout, "sum", shards->own.first + bad);
 }
 
-/* What to multiply everyone's sum by: one over the workers, or less if the mean is too long. In
- * units of weights the sum is lr times a gradient already. */
+/* The factor of every sum: one over the number of workers, or less if the mean is too long. In
+ * units of weights, the sum is already lr times a gradient. */
 static enum syn_status find_scale(struct shards *shards, double lr, double *scale)
 {
     double square = 0;
@@ -182,7 +182,7 @@ static enum syn_status update(struct shards *shards, double lr)
                                shards->weights + first);
 }
 
-/* Everyone's shard, as it is now. */
+/* Collect all shards as they are now. */
 static enum syn_status collect(struct shards *shards, float *weights)
 {
     struct syn_chunk own = shards->own;
@@ -211,7 +211,7 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 }
 
 static const struct syn_exchange_type owners = {
-    .part = {"shards", "to the worker in charge of each shard"},
+    .part = {"shards", "to the worker that owns each shard"},
     .is_dense = true,
     .keeps_sums = true,
     .run = run,
@@ -271,10 +271,10 @@ static enum syn_status load(void *state, const struct syn_archive *archive)
     return syn_store_load_optimizer(shards->optimizer, SYN_STORE_OPTIMIZER, archive);
 }
 
-/* Copy everyone's section of that name, a chunk of each `row` of an array, to where it was in the
- * whole.
- *   rows  the optimizer has one row of memory for each float it remembers of a weight
- *   more  floats that follow them, left alone */
+/* Copy all workers' sections of that name, each a chunk of each row of an array, to their places in
+ * the whole array.
+ *   rows  the optimizer has one row of memory for each float it remembers per weight
+ *   more  floats that follow them, ignored */
 static enum syn_status put_together(size_t size, const char *name, size_t rows, size_t more,
                                     const struct syn_archive *const *archives, size_t count,
                                     float *whole)

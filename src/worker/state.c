@@ -1,5 +1,5 @@
 /* A worker's state in an archive. The store has its own sections; these are the worker's: a head,
- * and whichever of its arrays there are. */
+ * and those of its arrays that exist. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +42,13 @@ static struct head head_of(const struct syn_worker *worker)
     return head;
 }
 
-/* Where the last snapshots lie on the way of the global weights; of a delayed worker. */
+/* The paths of the global weights between and since the last snapshots; for a delayed worker. */
 struct paths {
     struct syn_local_path between;
     struct syn_local_path since;
 };
 
-/* The worker's arrays by name; those it has not are NULL. */
+/* The worker's arrays by name; NULL if it does not have them. */
 struct array {
     const char *name;
     float *floats;
@@ -87,7 +87,7 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
     return worker->store_type->save(worker->store, archive);
 }
 
-/* What must be the same in the run that was saved and in this one. */
+/* Check what must be the same in the saved run and in this one. */
 static enum syn_status check_head(const struct syn_worker *worker, const struct head *head)
 {
     struct head own = head_of(worker);
@@ -114,7 +114,7 @@ static bool is_path(const struct syn_local_path *path)
            isfinite(path->covered);
 }
 
-/* Runs that were saved before learning rates were remembered cannot go on as they were. */
+/* Runs saved by versions that did not keep these learning rates cannot be continued exactly. */
 static enum syn_status load_paths(struct syn_worker *worker, const struct syn_archive *archive)
 {
     struct paths paths = {0};
@@ -126,7 +126,7 @@ static enum syn_status load_paths(struct syn_worker *worker, const struct syn_ar
                         worker->options.schedule);
     SYN_TRY(syn_archive_copy(archive, "worker/paths", &paths, sizeof paths));
     if (!is_path(&paths.between) || !is_path(&paths.since))
-        return syn_fail(SYN_FORMAT, "section \"worker/paths\" holds what is not finite");
+        return syn_fail(SYN_FORMAT, "section \"worker/paths\" has a value that is not finite");
     worker->between = paths.between;
     worker->since = paths.since;
     return SYN_OK;
@@ -213,7 +213,7 @@ enum syn_status syn_worker_saved_weights(const struct syn_archive *const *archiv
     head.store[sizeof head.store - 1] = '\0';
     const struct syn_store_type *store = count > 0 ? syn_store_find(head.store) : NULL;
     if (!store)
-        return syn_fail(SYN_FORMAT, "saved with store \"%s\", which is not known", head.store);
+        return syn_fail(SYN_FORMAT, "saved with unknown store \"%s\"", head.store);
     if (store->saved)
         return store->saved(archives, count, size, weights);
     return syn_archive_copy(archives[0], "store/weights", weights, size * sizeof *weights);

@@ -1,6 +1,6 @@
 /* Where the global weights live: who owns the sums of gradients, and applies the global optimizer
- * to them. The worker brings gradients onto the road and collects what came of them (road.c); a
- * store says what becomes of a sum, and has the weights. */
+ * to them. The worker contributes gradients and collects the results (road.c); a store defines what
+ * is done with a sum, and holds the weights. */
 #ifndef SYN_WORKER_STORE_H
 #define SYN_WORKER_STORE_H
 
@@ -17,34 +17,34 @@ struct syn_store_setup {
     struct syn_group *group;
     const struct syn_layout *layout;
     const struct syn_worker_options *options; /* resolved */
-    const float *weights;                     /* [size] the first ones */
+    const float *weights;                     /* [size] initial ones */
 };
 
 struct syn_store_type {
     struct syn_part part;
 
-    bool has_servers; /* the group must have some, and the global weights are theirs */
+    bool has_servers; /* the group must have servers, and they keep the global weights */
 
-    /* (optional) Whether the setting "auto" means this store, which is asked before those that
-     * stand above it in the table. Without it: if none of them is meant. */
+    /* (optional) Whether the setting "auto" selects this store; rows further down the table are
+     * asked first. Without it, the store is selected if no row below suits. */
     bool (*suits)(const struct syn_worker_options *options);
 
-    /* (optional) How contributions come to owners who keep the sums; the store is its state.
-     * Without it every worker owns everything, by the options' exchange. */
+    /* (optional) How contributions reach owners that keep the sums; the store is its state. Without
+     * it every worker owns everything, through the options' exchange. */
     const struct syn_exchange_type *owners;
     bool halves_exchange; /* by the first half of the options' exchange, which must have one */
 
     enum syn_status (*open)(const struct syn_store_setup *setup, void **state);
 
-    /* (optional) The road is open: there is a communication thread, for what else must be said.
-     *   cost  what that costs is added to it */
+    /* (optional) The reducer is open: there is a communication thread, for other messages.
+     *   cost  their cost is added to it */
     void (*attach)(void *state, struct syn_comm *comm, struct syn_cost *cost);
 
-    /* Apply the sum of a step that was collected. Without it the owners have done so. */
+    /* (optional) Apply the sum of a collected step. Without it the owners have done so. */
     enum syn_status (*apply)(void *state, const struct syn_merged *merged, double lr);
 
-    /* (optional) Go on with other settings of the optimizer and the layout's rates of now, nothing
-     * being in flight. Without it they are not this worker's to change. */
+    /* (optional) Continue with other optimizer settings and the layout's current rates, with
+     * nothing in flight. Without it this worker cannot change them. */
     enum syn_status (*tune)(void *state, const struct syn_optimizer_options *options,
                             const struct syn_layout *layout);
 
@@ -53,25 +53,25 @@ struct syn_store_type {
     const float *(*pulled)(const void *state);
     bool pulled_stays; /* longer: until the next step is collected */
 
-    /* (optional) Write the global weights, nothing being in flight. Collective. Without it they are
-     * what pulled() has. */
+    /* (optional) Write the global weights, with nothing in flight. Collective. Without it they are
+     * what pulled() returns. */
     enum syn_status (*settle)(void *state, float *weights);
 
-    /* Add the store's state to an archive, nothing being in flight; take it on again. */
+    /* Add the store's state to an archive, with nothing in flight; restore it. */
     enum syn_status (*save)(void *state, struct syn_archive *archive);
     enum syn_status (*load)(void *state, const struct syn_archive *archive);
 
-    /* Take on the states of a run with another number of workers.
-     *   weights  [size] the global ones, for the worker to go on from */
+    /* Restore the states of a run with another number of workers.
+     *   weights  [size] the global ones, for the worker to continue from */
     enum syn_status (*load_regrouped)(void *state, const struct syn_archive *const *archives,
                                       size_t count, float *weights);
 
-    /* (optional) The global weights in the states of all workers of a run. Without it each of them
-     * has all, as "store/weights". */
+    /* (optional) Read the global weights from the states of all workers of a run. Without it each
+     * state has all of them, as "store/weights". */
     enum syn_status (*saved)(const struct syn_archive *const *archives, size_t count, size_t size,
                              float *weights);
 
-    /* (optional) This worker ends: say so while the communication thread is there. */
+    /* (optional) Announce that this worker ends, while the communication thread still exists. */
     void (*leave)(void *state);
 
     void (*close)(void *state);

@@ -1,5 +1,5 @@
-/* Other settings of the optimizer during a run. They are no part of a message, so that they can
- * only change where nothing is under way that they would apply to. */
+/* Changing optimizer settings during a run. They are not part of any message, so they can change
+ * only if nothing is under way that they would apply to. */
 #include "base/status.h"
 #include "worker/inside.h"
 #include "worker/options.h"
@@ -7,17 +7,15 @@
 static enum syn_status check(const struct syn_worker *worker)
 {
     if (worker->schedule->is_delayed)
-        return syn_fail(
-            SYN_INVALID,
-            "with schedule %s, under which steps are under way, only the learning rate of "
-            "the whole model can change during a run",
-            worker->options.schedule);
+        return syn_fail(SYN_INVALID,
+                        "with schedule %s, which keeps steps under way, only the learning rate of "
+                        "the whole model can change during a run",
+                        worker->options.schedule);
     if (!worker->inner && !worker->store_type->tune)
-        return syn_fail(
-            SYN_INVALID,
-            "with store %s, which has the optimizer elsewhere, only the learning rate of "
-            "the whole model can change during a run",
-            worker->options.store);
+        return syn_fail(SYN_INVALID,
+                        "with store %s, which keeps the optimizer elsewhere, only the learning "
+                        "rate of the whole model can change during a run",
+                        worker->options.store);
     return SYN_OK;
 }
 

@@ -1,5 +1,6 @@
-/* A step: take what has arrived, hand over the gradient, move on. With W_t the global weights after
- * step t, v the worker's own and x_t the ones its gradient g_t was computed at:
+/* A step: take the weights that have arrived, contribute the gradient, continue. With W_t the
+ * global weights after step t, v the worker's own and x_t the ones its gradient g_t was computed
+ * at:
  *
  *     pulled W_{t-1}?  v = W_{t-1}
  *     push g_t
@@ -7,7 +8,7 @@
  *     otherwise:       x_{t+1} = v = LocalUpdate(v, g_t)
  *
  * Synchronous SGD blocks at every step, one-step delay pulls at every step and never blocks,
- * several steps' delay pulls at every k-th; the schedule says which. */
+ * several steps' delay pulls at every k-th; the schedule decides. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ void syn_worker_close(struct syn_worker *worker)
     free(worker);
 }
 
-/* Remember the global weights after `steps` steps, as far as the local update looks back. */
+/* Remember the global weights after `steps` steps, as many snapshots as the local update uses. */
 static void take_snapshot(struct syn_worker *worker, const float *weights, uint64_t steps)
 {
     worker->snapshot_steps[1] = worker->snapshot_steps[0];
@@ -108,7 +109,7 @@ static enum syn_status resolve(struct syn_worker *worker, const struct syn_layou
 {
     struct syn_group *group = worker->group;
     if (syn_group_rank(group) >= syn_group_workers(group))
-        return syn_fail(SYN_INVALID, "%s does not train; it calls syn_worker_serve()",
+        return syn_fail(SYN_INVALID, "%s does not train; it must call syn_worker_serve()",
                         syn_group_name(group, group->rank).text);
     SYN_TRY(syn_worker_resolve(&worker->options, syn_group_servers(group), &worker->momentum));
     return syn_worker_check_consistency(group, layout, &worker->options, weights);
@@ -142,7 +143,7 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
     return SYN_OK;
 }
 
-/* The own weights have seen gradients that the global ones never will. */
+/* The worker's own weights include gradients that the global ones never will. */
 enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status status,
                                    float *weights)
 {
@@ -157,7 +158,7 @@ enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status st
     return syn_fail_again(status, cause);
 }
 
-/* What the last two snapshots betray of the global gradient; NULL before there are two. */
+/* The global gradient derived from the last two snapshots; NULL until there are two. */
 static const float *global_mean(struct syn_worker *worker)
 {
     if (!worker->global_mean || worker->snapshot_count < 2)
@@ -196,16 +197,16 @@ static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
 
 enum { MOVE_BLOCK = 1024 };
 
-/* What happens to the own weights. */
+/* What happens to the worker's own weights. */
 struct move {
-    const float *arrived;       /* global weights to go on from; NULL: none */
-    struct syn_local_path path; /* since the ones before */
+    const float *arrived;       /* global weights to continue from; NULL: none */
+    struct syn_local_path path; /* since the previous ones */
     const float *gradient;      /* to move by; NULL: stay */
     struct syn_local_rates rates;
     float scale; /* of the gradient */
 };
 
-/* As long as the mean gradient may be that it stands for. */
+/* Clip it as the mean gradient, which it replaces, would be clipped. */
 static float clip_own(const struct syn_worker *worker, const float *gradient)
 {
     double own = syn_clip_own(&worker->options, syn_group_workers(worker->group));
@@ -215,7 +216,8 @@ static float clip_own(const struct syn_worker *worker, const float *gradient)
     return (float)syn_norm_scale(sqrt(syn_norm_square(gradient, worker->size)), longest);
 }
 
-/* A block of the own weights takes on what has arrived, then moves by the own gradient. */
+/* A block of the worker's own weights is set to what has arrived, then moved by its own
+ * gradient. */
 static void move_block(struct syn_worker *worker, const struct move *move, size_t at, size_t count)
 {
     float scaled[MOVE_BLOCK];
@@ -237,8 +239,8 @@ static void move_block(struct syn_worker *worker, const struct move *move, size_
     worker->local->update(&rates, v, move->scale == 1 ? gradient : scaled, memory, count);
 }
 
-/* All that happens to the own weights in a step, block by block, so that each array is read and
- * written once: a model that does not fit into the caches waits for memory in every pass.
+/* All changes of the worker's own weights in a step, block by block, so that each array is read and
+ * written once: with a model that does not fit into the caches, every pass waits for memory.
  *   weights  for the caller, or NULL */
 static void move_own(struct syn_worker *worker, const struct move *move, float *weights)
 {
@@ -251,7 +253,7 @@ static void move_own(struct syn_worker *worker, const struct move *move, float *
     }
 }
 
-/* The global weights after `steps` steps are here: go on from them, at once if the next
+/* The global weights after `steps` steps have arrived: continue from them, at once if the next
  * contribution may overwrite them. */
 static void arrive(struct syn_worker *worker, const float *weights, uint64_t steps,
                    struct move *move)
@@ -265,7 +267,8 @@ static void arrive(struct syn_worker *worker, const float *weights, uint64_t ste
     move->arrived = NULL;
 }
 
-/* A gradient that is not finite will be found later; until then the own weights do without. */
+/* A gradient that is not finite will be detected later; until then the worker's own weights skip
+ * it. */
 static void depart(struct syn_worker *worker, const float *gradient, double lr, struct move *move)
 {
     if (syn_first_not_finite(gradient, worker->size) < worker->size)
@@ -275,7 +278,7 @@ static void depart(struct syn_worker *worker, const float *gradient, double lr, 
     move->scale = clip_own(worker, gradient);
 }
 
-/* Weights that everyone should have are compared now and then. */
+/* Weights that should be the same on all workers are compared from time to time. */
 static enum syn_status compare_now_and_then(struct syn_worker *worker, const float *weights)
 {
     uint64_t every = worker->options.compare_every;
@@ -305,7 +308,7 @@ static enum syn_status delayed_step(struct syn_worker *worker, const float *grad
     SYN_TRY(syn_worker_contribute(worker, gradient, rates, plan.pulls));
     syn_local_path_add(&worker->since, rates->lr, local_lr(worker, rates->lr),
                        worker->options.optimizer.weight_decay, worker->momentum);
-    bool learns_from_pulls = worker->local->correct != NULL; /* so there has to be a guess */
+    bool learns_from_pulls = worker->local->correct != NULL; /* so there must be an estimate */
     if (!plan.blocks || learns_from_pulls)
         depart(worker, gradient, rates->lr, &move);
     move_own(worker, &move, plan.blocks ? NULL : weights);
@@ -323,7 +326,7 @@ static enum syn_status check_rates(const struct syn_rates *rates)
 {
     if (rates->lr > 0 && rates->lr < 1e30)
         return SYN_OK;
-    return syn_fail(SYN_INVALID, "learning rate %g; expected one above 0", rates->lr);
+    return syn_fail(SYN_INVALID, "learning rate %g; expected a number above 0", rates->lr);
 }
 
 static enum syn_status prompt_step(struct syn_worker *worker, const float *gradient,

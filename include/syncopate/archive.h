@@ -1,5 +1,5 @@
 /* Archives: named sections of bytes in one file, each with a checksum. Checkpoints are such files;
- * docs/formats.md has every byte. */
+ * docs/formats.md specifies every byte. */
 #ifndef SYNCOPATE_ARCHIVE_H
 #define SYNCOPATE_ARCHIVE_H
 
@@ -21,13 +21,13 @@ struct syn_section {
     size_t count;
 };
 
-#define SYN_SECTION_NAME 48 /* bytes of a name with its NUL, at most */
+#define SYN_SECTION_NAME 48 /* maximum bytes of a name, including its NUL */
 
 /* Make an empty archive. */
 enum syn_status syn_archive_new(struct syn_archive **archive);
 
 /* Append a section, copying it.
- *   name  not empty, unlike every other in the archive, shorter than SYN_SECTION_NAME */
+ *   name  not empty, unique in the archive, shorter than SYN_SECTION_NAME */
 enum syn_status syn_archive_add(struct syn_archive *archive, const char *name, const void *bytes,
                                 size_t count);
 
@@ -39,21 +39,21 @@ enum syn_status syn_archive_find(const struct syn_archive *archive, const char *
                                  struct syn_section *section);
 
 /* Copy the section of that name into a buffer of exactly its size; SYN_FORMAT if there is none or
- * it has another size. */
+ * its size differs. */
 enum syn_status syn_archive_copy(const struct syn_archive *archive, const char *name, void *to,
                                  size_t count);
 
-/* Write the archive as a file, so that at any moment either the old file or the whole new one is
- * there: a temporary name beside it, synced to disk, then renamed. On failure SYN_IO, and nothing
- * is left behind. */
+/* Write the archive to a file atomically: at any moment either the old file or the whole new one
+ * exists. It is written under a temporary name in the same directory, synced to disk, then renamed.
+ * On failure SYN_IO, and nothing is left behind. */
 enum syn_status syn_archive_save(const struct syn_archive *archive, const char *path);
 
-/* Read a file. SYN_IO if it cannot be read, SYN_FORMAT with the reason if it is damaged or no
+/* Read a file. SYN_IO if it cannot be read, SYN_FORMAT with the reason if it is damaged or not an
  * archive. */
 enum syn_status syn_archive_load(const char *path, struct syn_archive **archive);
 
 /* The same from memory.
- *   origin  named in complaints, such as the file */
+ *   origin  where the bytes came from, such as a file name; for error messages */
 enum syn_status syn_archive_parse(const void *bytes, size_t count, const char *origin,
                                   struct syn_archive **archive);
 

@@ -25,21 +25,21 @@ struct syn_tensor {
 enum syn_status syn_layout_new(struct syn_layout **layout);
 
 /* Append a tensor of count floats.
- *   name   copied; not empty, unlike every other name in the layout, at most 255 bytes
+ *   name   copied; not empty, unique in the layout, at most 255 bytes
  *   count  may be zero
- * On failure the layout is unchanged. At most 2^32 - 1 floats in all: indices travel as 32 bits. */
+ * On failure the layout is unchanged. At most 2^32 - 1 floats in all, because indices are sent as
+ * 32 bits. */
 enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size_t count);
 
-/* How an optimizer treats a tensor: multiples of the learning rate and of the weight decay that
- * it was given, 1 and 1 unless set. A weight decay of 0 is usual for biases and for what
- * normalises. */
+/* How an optimizer treats a tensor: factors applied to its learning rate and weight decay, both 1
+ * unless set. A weight decay of 0 is usual for biases and for normalisation layers. */
 struct syn_tensor_rates {
     double lr;
     double weight_decay;
 };
 
 /* Set the rates of tensor number i; i < syn_layout_count(). SYN_INVALID, and nothing changed, if
- * one is negative or not finite. Part of what workers compare. */
+ * one is negative or not finite. The rates are among what workers compare. */
 enum syn_status syn_layout_rate(struct syn_layout *layout, size_t i, struct syn_tensor_rates rates);
 struct syn_tensor_rates syn_layout_rates(const struct syn_layout *layout, size_t i);
 
@@ -52,10 +52,10 @@ size_t syn_layout_size(const struct syn_layout *layout);
 /* Number of tensors. */
 size_t syn_layout_count(const struct syn_layout *layout);
 
-/* Tensor number i, in the order of adding; i < syn_layout_count(). */
+/* Tensor number i, in the order in which they were added; i < syn_layout_count(). */
 struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i);
 
-/* Number of the tensor that holds entry index; index < syn_layout_size(). */
+/* Number of the tensor that contains the entry at index; index < syn_layout_size(). */
 size_t syn_layout_find(const struct syn_layout *layout, size_t index);
 
 /* A hash of all names, counts and rates that are not 1: equal for equal layouts, on every

@@ -1,5 +1,5 @@
-/* Where the library's messages go. It never prints by itself: until a sink is set, messages are
- * dropped (the last error stays readable through syn_error_text()). */
+/* Where the library's messages go. It never prints anything itself: until a sink is set, messages
+ * are dropped (the last error stays available through syn_error_text()). */
 #ifndef SYNCOPATE_LOG_H
 #define SYNCOPATE_LOG_H
 
@@ -9,8 +9,8 @@ extern "C" {
 
 enum syn_log_level { SYN_LOG_DEBUG, SYN_LOG_INFO, SYN_LOG_WARNING, SYN_LOG_ERROR };
 
-/* Receives one message, a line without a newline, lent for the call. Called from any thread, never
- * from two at once, with no other lock of the library held. Must not log itself. */
+/* Receives one message: a line without a newline, valid during the call only. May be called from
+ * any thread, but never from two at once, and with no other library lock held. Must not log. */
 typedef void syn_log_sink(void *context, enum syn_log_level level, const char *text);
 
 /* Send messages of this level and above to sink; NULL drops them again.

@@ -1,4 +1,4 @@
-/* What there is: every table of parts, for listing. */
+/* Every table of parts, for listing what is available. */
 #ifndef SYNCOPATE_PARTS_H
 #define SYNCOPATE_PARTS_H
 
@@ -14,11 +14,11 @@ struct syn_part_row {
     const char *help; /* one line */
 };
 
-/* Kind number i of parts, such as "select", or NULL past the end; *help tells what the kind is
+/* Kind number i of parts, such as "select", or NULL past the last; *help describes what the kind is
  * for. */
 const char *syn_parts_kind(size_t i, const char **help);
 
-/* Row number i of kind number `kind`; a name of NULL past the end. */
+/* Row number i of kind number `kind`; its name is NULL past the last. */
 struct syn_part_row syn_parts_row(size_t kind, size_t i);
 
 #ifdef __cplusplus

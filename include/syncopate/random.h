@@ -9,12 +9,13 @@
 extern "C" {
 #endif
 
-/* Plain data: copy it to save a stream, copy it back to go on from there. */
+/* Plain data: copy it to save a stream, copy it back to continue from there. */
 struct syn_random {
     uint64_t state[4];
 };
 
-/* Start stream number stream of a seed. Different pairs give independent streams. */
+/* Start stream number `stream` of a seed. Different (seed, stream) pairs give independent
+ * streams. */
 void syn_random_start(struct syn_random *random, uint64_t seed, uint64_t stream);
 
 /* 64 random bits. */
@@ -29,7 +30,7 @@ float syn_random_unit(struct syn_random *random);
 /* Standard normal. */
 float syn_random_normal(struct syn_random *random);
 
-/* Put items 0 .. count-1 into order in a random order (Fisher-Yates). */
+/* Fill order with a random permutation of 0 .. count-1 (Fisher-Yates). */
 void syn_random_order(struct syn_random *random, uint32_t *order, size_t count);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Recipes: the published methods, as named points in the space of all options. */
+/* Recipes: published methods, as named combinations of options. */
 #ifndef SYNCOPATE_RECIPE_H
 #define SYNCOPATE_RECIPE_H
 
@@ -12,17 +12,18 @@
 extern "C" {
 #endif
 
-/* Set what the method of that name needs of a reducer: methods that differ in their delay only are
- * the same to it. Momentum is no part of a method: what is delivered is in the long run what was
- * handed over, unless the caller sets residual_momentum. Other options stay, and any can be changed
- * afterwards. SYN_INVALID for an unknown name, with those there are. */
+/* Set the reducer options of the method of that name. Methods that differ only in their delay give
+ * the same reducer options. Momentum is not part of a method: in the long run, what is delivered
+ * equals what was handed over, unless the caller sets residual_momentum. Other options are left as
+ * they are, and any option can be changed afterwards. SYN_INVALID for an unknown name; the cause
+ * lists the known ones. */
 enum syn_status syn_recipe_apply(const char *name, struct syn_reducer_options *options);
 
-/* The same for a worker: its schedule, optimizers and reducer. How large momentum is, the
- * optimizer's options say. */
+/* The same for a worker: its schedule, optimizers and reducer. The value of the momentum is in the
+ * optimizer's options. */
 enum syn_status syn_recipe_apply_worker(const char *name, struct syn_worker_options *options);
 
-/* Name and description of recipe number i, or NULL past the end. */
+/* Name and description of recipe number i, or NULL past the last. */
 const char *syn_recipe_name(size_t i);
 const char *syn_recipe_help(size_t i);
 

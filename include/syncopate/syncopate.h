@@ -1,5 +1,4 @@
-/* Everything: the whole public interface of libsyncopate, from the outcome of a call to the
- * measuring of parts. */
+/* The whole public interface of libsyncopate in one include. */
 #ifndef SYNCOPATE_SYNCOPATE_H
 #define SYNCOPATE_SYNCOPATE_H
 

@@ -1,5 +1,5 @@
-/* Numbers as text, with a point whatever the host's locale: settings, JSON, reports and messages
- * are read by programs too. */
+/* Numbers as text, with a decimal point whatever the process's locale: settings, JSON, reports and
+ * messages are read by programs too. */
 #ifndef SYNCOPATE_TEXT_H
 #define SYNCOPATE_TEXT_H
 
@@ -21,7 +21,7 @@ int syn_text_print(char *text, size_t capacity, const char *format, ...) SYN_TEX
 int syn_text_print_list(char *text, size_t capacity, const char *format, va_list arguments)
     SYN_TEXT_PRINTF(0);
 
-/* As strtod: *end is after the number, or text if there is none. */
+/* As strtod: *end points past the number, or to text if there is none. */
 double syn_text_number(const char *text, char **end);
 
 #undef SYN_TEXT_PRINTF

@@ -1,4 +1,4 @@
-/* Which Syncopate this is. */
+/* The version of the library. */
 #ifndef SYNCOPATE_VERSION_H
 #define SYNCOPATE_VERSION_H
 
@@ -6,8 +6,8 @@
 extern "C" {
 #endif
 
-/* The version of the library that runs, such as "0.2.0"; a static string. Headers carry none, so
- * that it stands in one place, project() in CMakeLists.txt. */
+/* The version of the library at run time, such as "0.2.0"; a static string. Headers define none:
+ * the version is written in one place only, project() in CMakeLists.txt. */
 const char *syn_version(void);
 
 #ifdef __cplusplus

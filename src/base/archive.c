@@ -1,6 +1,7 @@
 /* Archives in memory. On disk: a head, then for each section a fixed-size title (name, size,
- * checksum) and its bytes, padded to eight. The head counts sections and bytes and has a checksum
- * of all titles, so that a file cut off anywhere is found out before any section is looked at. */
+ * checksum) and its bytes, padded to eight. The head has the number of sections and bytes and a
+ * checksum of all titles, so that a file truncated anywhere is detected before any section is
+ * read. */
 #include "base/archive.h"
 
 #include <stdbool.h>
@@ -113,7 +114,7 @@ enum syn_status syn_archive_find(const struct syn_archive *archive, const char *
 {
     const struct section *found = find(archive, name);
     if (!found)
-        return syn_fail(SYN_FORMAT, "there is no section \"%.64s\"", name);
+        return syn_fail(SYN_FORMAT, "no section \"%.64s\"", name);
     *section = (struct syn_section){found->title.name, found->bytes, (size_t)found->title.count};
     return SYN_OK;
 }
@@ -166,25 +167,26 @@ static enum syn_status check_head(const struct head *head, size_t count, const c
     if (head->version != VERSION)
         return syn_fail(SYN_FORMAT, "%s: version %u; expected %d", origin, head->version, VERSION);
     if (head->bytes != count)
-        return syn_fail(SYN_FORMAT, "%s: %zu bytes; its head says %llu", origin, count,
-                        (unsigned long long)head->bytes);
+        return syn_fail(SYN_FORMAT, "%s: %zu bytes; expected %llu according to its head", origin,
+                        count, (unsigned long long)head->bytes);
     return SYN_OK;
 }
 
-/* One section at `at`, of which `left` bytes are there; *used tells how many it takes. */
+/* Parse one section at `at`, where `left` bytes are available; *used is how many it takes. */
 static enum syn_status parse_section(struct syn_archive *archive, const uint8_t *at, size_t left,
                                      const char *origin, struct title *title, size_t *used)
 {
     if (left < sizeof *title)
-        return syn_fail(SYN_FORMAT, "%s: cut off in the title of section %zu", origin,
+        return syn_fail(SYN_FORMAT, "%s: truncated in the title of section %zu", origin,
                         archive->count);
     memcpy(title, at, sizeof *title);
     if (!memchr(title->name, '\0', sizeof title->name))
-        return syn_fail(SYN_FORMAT, "%s: section %zu has no proper name", origin, archive->count);
+        return syn_fail(SYN_FORMAT, "%s: the name of section %zu is not terminated", origin,
+                        archive->count);
     left -= sizeof *title;
     if (title->count > left || padded((size_t)title->count) > left)
-        return syn_fail(SYN_FORMAT, "%s: section \"%s\" of %llu bytes; %zu are left", origin,
-                        title->name, (unsigned long long)title->count, left);
+        return syn_fail(SYN_FORMAT, "%s: section \"%s\" of %llu bytes, but only %zu are left",
+                        origin, title->name, (unsigned long long)title->count, left);
     const uint8_t *bytes = at + sizeof *title;
     if (syn_hash(0, bytes, (size_t)title->count) != title->hash)
         return syn_fail(SYN_FORMAT, "%s: section \"%s\" is damaged", origin, title->name);

@@ -1,4 +1,4 @@
-/* What the files of the archive share. */
+/* Shared by the files that implement archives. */
 #ifndef SYN_BASE_ARCHIVE_H
 #define SYN_BASE_ARCHIVE_H
 
@@ -9,7 +9,7 @@
 /* Bytes that syn_archive_write() writes. */
 size_t syn_archive_bytes(const struct syn_archive *archive);
 
-/* The archive as it is on disk. */
+/* Write the archive in its on-disk format. */
 void syn_archive_write(const struct syn_archive *archive, void *to);
 
 #endif

@@ -39,7 +39,7 @@ static void sync_directory_of(const char *path)
         *slash = '\0';
     int file = open(slash ? directory : ".", O_RDONLY);
     if (file >= 0) {
-        fsync(file); /* where a file system cannot, the rename is still atomic */
+        fsync(file); /* even if the file system cannot do this, the rename is atomic */
         close(file);
     }
 }
@@ -87,7 +87,7 @@ static enum syn_status read_all(int file, uint8_t *at, size_t left, const char *
         if (came < 0)
             return fail_io("read", path);
         if (came == 0)
-            return syn_fail(SYN_FORMAT, "%s became shorter while it was read", path);
+            return syn_fail(SYN_FORMAT, "%s became shorter while it was being read", path);
         at += came;
         left -= (size_t)came;
     }
@@ -102,7 +102,7 @@ enum syn_status syn_archive_load(const char *path, struct syn_archive **archive)
         return fail_io("open", path);
     enum syn_status status = fstat(file, &about) == 0 ? SYN_OK : fail_io("read", path);
     if (status == SYN_OK && !S_ISREG(about.st_mode))
-        status = syn_fail(SYN_FORMAT, "%s is not a file", path);
+        status = syn_fail(SYN_FORMAT, "%s is not a regular file", path);
     size_t count = status == SYN_OK ? (size_t)about.st_size : 0;
     uint8_t *bytes = status == SYN_OK ? malloc(count + 1) : NULL;
     if (status == SYN_OK && !bytes)

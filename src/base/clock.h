@@ -1,11 +1,11 @@
-/* Time that only goes forward. */
+/* A monotonic clock. */
 #ifndef SYN_BASE_CLOCK_H
 #define SYN_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds since some fixed moment. */
+/* Nanoseconds since some fixed point in time. */
 static inline int64_t syn_clock_ns(void)
 {
     struct timespec now;
@@ -13,7 +13,7 @@ static inline int64_t syn_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Nanoseconds that a thread has had a processor, by its clock; 0 if it has none. */
+/* CPU time of a thread in nanoseconds, by its clock; 0 if it has none. */
 static inline int64_t syn_clock_busy_ns(clockid_t thread)
 {
     struct timespec busy;
@@ -22,7 +22,8 @@ static inline int64_t syn_clock_busy_ns(clockid_t thread)
     return (int64_t)busy.tv_sec * 1000000000 + busy.tv_nsec;
 }
 
-/* The same clock as a point in time for pthread_cond_timedwait on a monotonic condition. */
+/* A time of this clock in the form that pthread_cond_timedwait takes, for a condition that uses the
+ * monotonic clock. */
 static inline struct timespec syn_clock_timespec(int64_t ns)
 {
     struct timespec point = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};

@@ -1,6 +1,6 @@
-/* Four independent multiply-and-rotate lanes over 32 bytes a turn, as memory-speed hashes do, then
- * a final mix. Each lane step is a bijection of the lane, so any single changed word changes the
- * result. */
+/* Four independent multiply-and-shift lanes over 32 bytes per iteration, as other memory-speed
+ * hashes have, then a final mix. Each lane step is a bijection of the lane, so any single changed
+ * word changes the result. */
 #include "base/hash.h"
 
 #include <string.h>

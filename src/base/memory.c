@@ -1,7 +1,7 @@
-/* Aligned, zeroed allocation with an overflow check. Large blocks begin at a large page and ask for
- * such pages where the system has them: a step walks several arrays at once, and small pages would
- * cost it a fifth of its time in address translation. They are touched here rather than in the
- * first step, so that page faults are paid when a worker opens. */
+/* Aligned, zeroed allocation with an overflow check. Large blocks are aligned to large pages and
+ * request them where the system has them: a step walks several arrays at once, and with small pages
+ * address translation would take a fifth of its time. Blocks are touched here rather than in the
+ * first step, so that page faults occur when a worker opens. */
 #include "base/memory.h"
 
 #include <stdint.h>
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #define LARGE_PAGE ((size_t)2 << 20)
-#define PAGE       ((size_t)1 << 16) /* a multiple of every usual page */
-#define VACATED    (4 * PAGE)        /* room from this size on is worth giving back */
+#define PAGE       ((size_t)1 << 16) /* a multiple of every common page size */
+#define VACATED    (4 * PAGE)        /* smallest buffer worth giving back */
 
 static size_t round_up(size_t bytes, size_t unit)
 {
@@ -36,7 +36,7 @@ enum syn_status syn_allocate(size_t count, size_t size, void *pointer_to_result)
         return syn_fail(SYN_MEMORY, "cannot allocate %zu bytes", bytes);
 #ifdef MADV_HUGEPAGE
     if (is_large)
-        (void)madvise(block, bytes, MADV_HUGEPAGE); /* advice: nothing is lost without it */
+        (void)madvise(block, bytes, MADV_HUGEPAGE); /* only a hint: failure is harmless */
 #endif
     memset(block, 0, bytes);
     memcpy(pointer_to_result, &block, sizeof block);

@@ -22,7 +22,7 @@ struct syn_pool {
     size_t working; /* members that have not finished this round */
     bool is_closing;
     size_t lanes;
-    size_t started; /* members whose thread runs */
+    size_t started; /* members whose thread is running */
     struct member members[];
 };
 

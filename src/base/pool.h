@@ -1,4 +1,4 @@
-/* A few threads that share one loop now and then. */
+/* A few threads that share a loop from time to time. */
 #ifndef SYN_BASE_POOL_H
 #define SYN_BASE_POOL_H
 

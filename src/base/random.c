@@ -1,6 +1,6 @@
 /* xoshiro256** (Blackman and Vigna) seeded by splitmix64: fast, 256 bits of state, and simple
- * enough to be the same everywhere. A stream's number is mixed into the seed before the state is
- * drawn. */
+ * enough to be the same everywhere. The stream number is mixed into the seed before the state is
+ * generated. */
 #include <syncopate/random.h>
 
 #include <math.h>
@@ -42,7 +42,7 @@ uint64_t syn_random_bits(struct syn_random *random)
 
 uint64_t syn_random_below(struct syn_random *random, uint64_t limit)
 {
-    /* Values under 2^64 mod limit would make the small remainders likelier: draw again. */
+    /* Values below 2^64 mod limit would make the small remainders likelier: draw again. */
     uint64_t uneven = (0 - limit) % limit;
     uint64_t bits = syn_random_bits(random);
     while (bits < uneven)

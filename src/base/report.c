@@ -1,5 +1,5 @@
-/* The public door to the private way of failing: the text is made here and handed on whole, so that
- * status.c needs no second set of functions that take a va_list. */
+/* The public interface to the private failure functions. The text is formatted here and passed on
+ * complete, so that status.c needs no second set of functions that take a va_list. */
 #include <syncopate/report.h>
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Settings from rows: parsing, checking, help and JSON. Everything that can be said of a setting
- * stands in its row, so that this file knows none of them by name. */
+/* Settings from rows: parsing, checking, help and JSON. Everything about a setting is in its row;
+ * this file knows none of them by name. */
 #include <syncopate/settings.h>
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-/* A text that grows into a caller's buffer and counts what did not fit. */
+/* A text appended to a caller's buffer; its length includes what did not fit. */
 struct text {
     char *at;
     size_t capacity;
@@ -124,7 +124,7 @@ static enum syn_status refuse(const struct syn_setting *row, const char *value)
     return syn_fail(SYN_INVALID, "%s: \"%.64s\" is not valid; expected %s", flag, value, expected);
 }
 
-/* A number may be left to the program. */
+/* The word that leaves a number to be determined automatically; NULL if the row has none. */
 static const char *word_of(const struct syn_setting *row)
 {
     return row->kind == SYN_SETTING_REAL && row->choices ? row->choices(0) : NULL;
@@ -216,8 +216,8 @@ static bool store(const struct syn_setting *row, void *options, const char *valu
     return false;
 }
 
-/* A row whose own default does not fit it is a mistake in the row; yet nobody reads what was never
- * written. */
+/* A row whose own default is not valid is a bug in the row; the field is set nevertheless, so that
+ * uninitialised memory is never read. */
 static void clear(const struct syn_setting *row, void *options)
 {
     static const size_t sizes[] = {
@@ -322,7 +322,7 @@ static void put_json_string(struct text *text, const char *value)
     put(text, "\"");
 }
 
-/* Some reals may be a word instead, such as auto. */
+/* Some reals may be given as a word instead, such as auto. */
 static bool is_number(const struct syn_setting *row, const char *value)
 {
     bool starts_as_number = value[0] == '-' || (value[0] >= '0' && value[0] <= '9');

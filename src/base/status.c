@@ -1,6 +1,6 @@
-/* Status texts, the last error of each thread, and the way of a message to the sink.
+/* Status texts, the last error of each thread, and the delivery of messages to the sink.
  *
- * The sink is process-wide and guarded by a mutex of its own, so that messages of many threads
+ * The sink is process-wide and protected by its own mutex, so that messages from different threads
  * never interleave; the mutex is held while the sink runs, which is why a sink must not log. */
 #include "base/status.h"
 

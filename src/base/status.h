@@ -1,5 +1,5 @@
-/* How a failure is reported inside the library: the first to know calls syn_fail() with the exact
- * cause; callers pass the status on in silence with SYN_TRY(). */
+/* How a failure is reported inside the library: the function that detects it calls syn_fail() with
+ * the exact cause; callers pass the status on without logging, with SYN_TRY(). */
 #ifndef SYN_BASE_STATUS_H
 #define SYN_BASE_STATUS_H
 
@@ -20,14 +20,14 @@ static inline enum syn_status syn_failure(enum syn_status status)
     return status;
 }
 
-/* The same, and the status as the value: return syn_fail(SYN_INVALID, "%zu workers", n);
- * A macro, so that compilers and analysers see that a failure is never SYN_OK. */
+/* The same, with the status as its value: return syn_fail(SYN_INVALID, "%zu workers", n); It is a
+ * macro so that compilers and analysers see that a failure is never SYN_OK. */
 #define syn_fail(status, ...) (syn_note_failure(__VA_ARGS__), syn_failure(status))
 
-/* Remember a cause that another thread has logged already, return status. */
+/* Remember a cause that another thread has already logged, and return status. */
 enum syn_status syn_fail_again(enum syn_status status, const char *text);
 
-/* Log a message that is no failure. */
+/* Log a message that does not report a failure. */
 void syn_log(enum syn_log_level level, const char *format, ...) SYN_PRINTF(2, 3);
 
 /* Return from the calling function if call fails. The only control-flow macro. */
@@ -38,7 +38,7 @@ void syn_log(enum syn_log_level level, const char *format, ...) SYN_PRINTF(2, 3)
             return syn_try_status;                                                                 \
     } while (0)
 
-/* The longest cause, with its NUL; longer ones are cut. */
+/* The longest cause, including its NUL; longer ones are truncated. */
 #define SYN_ERROR_BYTES 512
 
 #endif

@@ -1,4 +1,4 @@
-/* What to say of a name that no row has. */
+/* The error for a name that no row has. */
 #include "base/table.h"
 
 #include <stdio.h>
@@ -13,5 +13,5 @@ enum syn_status syn_fail_choice(const char *kind, const char *name,
     for (size_t i = 0; choices(i) && length < sizeof there; i++)
         length += (size_t)snprintf(there + length, sizeof there - length, "%s%s", i ? ", " : "",
                                    choices(i));
-    return syn_fail(SYN_INVALID, "no %s \"%.64s\"; there is %s", kind, name, there);
+    return syn_fail(SYN_INVALID, "unknown %s \"%.64s\"; expected one of %s", kind, name, there);
 }

@@ -2,7 +2,8 @@
  *
  *     SYN_PART(topk)
  *
- * from which C makes declaration and table, and CMake the list of files to compile (topk.c). */
+ * from which C generates the declaration and the table, and CMake the list of files to compile
+ * (topk.c). */
 #ifndef SYN_BASE_TABLE_H
 #define SYN_BASE_TABLE_H
 
@@ -18,7 +19,8 @@ struct syn_part {
     const char *help; /* one line */
 };
 
-/* Number of a name among choices (settings.h), or SIZE_MAX: for choices that are no rows. */
+/* Index of a name among choices (settings.h), or SIZE_MAX if it is not one of them: for choices
+ * that are not rows. */
 static inline size_t syn_choice_number(const char *(*choices)(size_t i), const char *name)
 {
     for (size_t i = 0; choices(i); i++)
@@ -27,13 +29,13 @@ static inline size_t syn_choice_number(const char *(*choices)(size_t i), const c
     return SIZE_MAX;
 }
 
-/* SYN_INVALID: no part of that kind has that name; says which there are. */
+/* Fail with SYN_INVALID: no part of that kind has that name. The cause lists those that exist. */
 enum syn_status syn_fail_choice(const char *kind, const char *name,
                                 const char *(*choices)(size_t i));
 
-/* Define the three functions that every table has, over a static array `rows` of pointers to
- * descriptors: syn_KIND_row(i) or NULL past the end, syn_KIND_find(name) or NULL, and
- * syn_KIND_name(i). */
+/* Define the three functions of every table, over a static array `rows` of pointers to descriptors:
+ * syn_KIND_row(i) and syn_KIND_name(i), which return NULL past the last, and syn_KIND_find(name),
+ * which returns NULL if there is none. */
 #define SYN_TABLE(kind, type)                                                                      \
     const type *syn_##kind##_row(size_t i)                                                         \
     {                                                                                              \

@@ -1,5 +1,6 @@
-/* The C locale for the time of a call, on this thread alone: the host's own stays what it is. That
- * is shorter than printing and parsing floating-point numbers ourselves, and exact. */
+/* Switches to the C locale for the duration of a call, on this thread only; the host program's
+ * locale is unaffected. This is shorter than printing and parsing floating-point numbers ourselves,
+ * and exact. */
 #include <syncopate/text.h>
 
 #include <locale.h>
@@ -8,14 +9,14 @@
 #include <stdlib.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static locale_t plain; /* never freed: it is one for the life of the process */
+static locale_t plain; /* never freed: one for the lifetime of the process */
 
 static void make_plain(void)
 {
     plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* Returns what to go back to. Where there is no C locale, which cannot be, nothing changes. */
+/* Returns the locale to restore. Without a C locale, which cannot happen, nothing changes. */
 static locale_t enter(void)
 {
     pthread_once(&once, make_plain);

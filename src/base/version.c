@@ -1,4 +1,4 @@
-/* The version, which the build hands in from CMakeLists.txt. */
+/* The version, which the build passes in from CMakeLists.txt. */
 #include <syncopate/version.h>
 
 const char *syn_version(void)

@@ -1,6 +1,6 @@
-/* Read before every file of the library (see src/CMakeLists.txt): what the public headers declare
- * is visible from outside a shared library, and nothing else is. The headers themselves stay free
- * of export macros, which their readers would have to look past. */
+/* Included before every file of the library (see src/CMakeLists.txt): a shared library exports what
+ * the public headers declare, and nothing else. This keeps the headers themselves free of export
+ * macros, which would clutter them. */
 #ifndef SYN_BASE_VISIBLE_H
 #define SYN_BASE_VISIBLE_H
 

@@ -1,6 +1,6 @@
-/* Indices as a map of one bit an entry. Bit i of byte i/8, lowest first; unused bits of the last
- * byte are zero. From a density of about 1/3 on, Rice codes have no low bits left and are such a
- * map too; this one is read a word at a time. */
+/* Indices as a bitmap with one bit per entry. Bit i of byte i/8, lowest first; unused bits of the
+ * last byte are zero. At densities of about 1/3 and above, Rice codes have no low bits left and are
+ * such a bitmap too; this one is read a word at a time. */
 #include "codec/codec.h"
 
 static size_t measure(const struct syn_list *list, size_t size, unsigned *parameter)
@@ -20,7 +20,7 @@ static void encode(const struct syn_list *list, size_t size, unsigned parameter,
     }
 }
 
-/* Up to eight bytes of the map as one word. */
+/* Up to eight bytes of the bitmap as one word. */
 static uint64_t word_at(const uint8_t *bytes, size_t byte_count, size_t at)
 {
     uint64_t word = 0;
@@ -34,20 +34,19 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
 {
     (void)parameter;
     if (byte_count != (size + 7) / 8)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: a bitmap of %zu bytes for %zu entries",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: bitmap of %zu bytes for %zu entries",
                         sender, byte_count, size);
     size_t found = 0;
     for (size_t at = 0; at < byte_count; at += 8) {
         uint64_t word = word_at(bytes, byte_count, at);
         if (found + (size_t)__builtin_popcountll(word) > list->count)
-            return syn_fail(SYN_FORMAT,
-                            "packet from worker %zu: a bitmap with more than its %zu entries",
+            return syn_fail(SYN_FORMAT, "packet from worker %zu: bitmap has more than %zu entries",
                             sender, list->count);
         for (; word; word &= word - 1)
             list->index[found++] = (uint32_t)(8 * at) + (uint32_t)__builtin_ctzll(word);
     }
     if (found != list->count)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: a bitmap of %zu entries; expected %zu",
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: bitmap has %zu entries; expected %zu",
                         sender, found, list->count);
     if (found > 0 && list->index[found - 1] >= size)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: index %u is not below %zu", sender,

@@ -1,10 +1,10 @@
 /* Values of a few bits, in blocks of 256 that share a scale: what q8, q4 and q2 have in common.
  *
- * One scale for a whole message would be set by its largest value, and a model's layers differ by
- * orders of magnitude; a scale a block costs an eighth of a bit a value.
+ * A single scale for a whole message would be determined by its largest value, and a model's layers
+ * differ by orders of magnitude; a scale per block costs an eighth of a bit per value.
  *
- * A block that holds something not finite must not look finite to its receiver. Its scale is NaN
- * then, and its codes say which values are meant: those read as NaN, the others as zero. */
+ * A block that contains a non-finite value must not look finite to its receiver. Its scale is then
+ * NaN, and its codes mark the non-finite values: these are decoded as NaN, the others as zero. */
 #ifndef SYN_CODEC_BLOCKS_H
 #define SYN_CODEC_BLOCKS_H
 
@@ -38,9 +38,9 @@ static inline uint32_t syn_block_largest(const float *value, size_t count)
     return largest;
 }
 
-/* Codes -most to most for the values of a block, to nearest, halves away from zero.
- * Returns the scale: a code c stands for c * scale. A block so small that its scale would not be a
- * normal number is all zeros; error feedback keeps it. */
+/* Quantize the values of a block to codes from -most to most, to nearest, halves away from zero.
+ * Returns the scale: a code c represents c * scale. If a block is so small that its scale would not
+ * be a normal number, all codes are zero; error feedback keeps the values. */
 static inline float syn_block_quantize(const float *value, size_t count, int most, int8_t *code)
 {
     uint32_t largest = syn_block_largest(value, count);
@@ -69,8 +69,8 @@ static inline float syn_block_value(int code, float scale)
     return code ? (float)code * scale : 0;
 }
 
-/* What the codes of a block stand for. A scale that a finite block has needs no look at each code:
- * that loop is one of vectors. */
+/* The values that the codes of a block represent. With the scale of a finite block, no code needs a
+ * test of its own, so that the loop is vectorized. */
 static inline void syn_block_values(const int8_t *code, size_t count, float scale, float *value)
 {
     if (scale > 0 && scale < (float)INFINITY)

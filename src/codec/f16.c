@@ -1,5 +1,5 @@
-/* Values in half precision; what rounding takes away stays in the residual. The bytes lie on an
- * even address: they follow a head of 40 bytes in an aligned buffer. */
+/* Values in half precision; what rounding removes stays in the residual. The bytes are at an even
+ * address: they follow a head of 40 bytes in an aligned buffer. */
 #include "codec/codec.h"
 
 static size_t measure(size_t count)

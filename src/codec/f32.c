@@ -1,4 +1,4 @@
-/* Values as they are. */
+/* Values unchanged, as 32-bit floats. */
 #include "codec/codec.h"
 
 static size_t measure(size_t count)

@@ -1,4 +1,4 @@
-/* No indices at all: every entry is there. */
+/* No indices: every entry is present. */
 #include "codec/codec.h"
 
 static size_t measure(const struct syn_list *list, size_t size, unsigned *parameter)
@@ -22,7 +22,7 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
     (void)parameter;
     if (list->count != size || byte_count != 0)
         return syn_fail(SYN_FORMAT,
-                        "packet from worker %zu: says it is full, with %zu entries of %zu and %zu "
+                        "packet from worker %zu: form full, but with %zu entries of %zu and %zu "
                         "bytes of indices",
                         sender, list->count, size, byte_count);
     for (size_t i = 0; i < size; i++)

@@ -47,9 +47,9 @@ static struct head head_for(const struct syn_packet_about *about)
 size_t syn_packet_bound(const struct syn_value_type *values, const struct syn_index_type *indices,
                         size_t most, size_t size)
 {
-    /* The smallest form is at most a map and at most raw words. A form that was asked for may be a
-     * map, or Rice codes, which may take 33 bits per index. Encoders may store 8 bytes past their
-     * end. */
+    /* The smallest form is never larger than a bitmap or raw words. A requested form may be a
+     * bitmap, or Rice codes, which may take 33 bits per index. Encoders may store 8 bytes past
+     * their end. */
     size_t map = (size + 7) / 8;
     size_t words = most * sizeof(uint32_t) + most / 8 + 1;
     size_t smallest = map < words ? map : words;
@@ -57,7 +57,7 @@ size_t syn_packet_bound(const struct syn_value_type *values, const struct syn_in
     return SYN_PACKET_HEAD + values->measure(most) + (indices ? largest : smallest) + 8;
 }
 
-/* The form asked for if it can hold the list, else the smallest. */
+/* The requested form if it can represent the list, otherwise the smallest. */
 static size_t choose(const struct syn_list *list, size_t size, const struct syn_index_type *asked,
                      size_t *row, unsigned *parameter)
 {
@@ -134,9 +134,8 @@ static enum syn_status check_head(const struct head *head, const struct syn_pack
 {
     SYN_TRY(check_word("magic", head->word[0], MAGIC, sender));
     if (byte_count - SYN_PACKET_HEAD != head->word[8])
-        return syn_fail(SYN_FORMAT,
-                        "packet from worker %zu: %zu bytes after the head, which says %u", sender,
-                        byte_count - SYN_PACKET_HEAD, head->word[8]);
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu bytes after the head; expected %u",
+                        sender, byte_count - SYN_PACKET_HEAD, head->word[8]);
     uint32_t sum = checksum(head, bytes + SYN_PACKET_HEAD, head->word[8]);
     SYN_TRY(check_word("checksum", head->word[9], sum, sender));
     SYN_TRY(check_word("step", head->word[2], about->sequence, sender));
@@ -168,7 +167,8 @@ static enum syn_status decode_body(const struct head *head, const uint8_t *body,
     size_t count = head->word[6];
     bool is_scale_bad = !(scale > 0) || syn_magnitude(scale) >= SYN_INFINITY_BITS;
     if (values->needs_scale && count > 0 && is_scale_bad)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: scale is %g", sender, (double)scale);
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: scale is %g; expected above 0", sender,
+                        (double)scale);
     if (count > head->word[5] || count > list->capacity)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu entries; expected at most %u",
                         sender, count, head->word[5]);

@@ -3,7 +3,7 @@
  * the means of those below and of those above the block's mean magnitude. With each level the mean
  * of what is nearest to it,
  *     |x - Q(x)|^2 <= |x|^2 - sum over levels of count * level^2,
- * so that what stays behind is always shorter than what was there, as error feedback needs.
+ * so that what remains is always shorter than the original, as error feedback requires.
  *
  * Two floats per block, lower level first; then the codes, four in a byte, the first in its lowest
  * bits: bit 0 is the higher level, bit 1 the minus sign. */
@@ -42,7 +42,7 @@ static void decode(const struct syn_kernels *kernels, const uint8_t *bytes, size
     }
 }
 
-/* In double precision and in order, so that every machine gets the same. */
+/* In double precision and in a fixed order, so that every machine gets the same result. */
 static struct levels find_levels(const float *value, size_t count)
 {
     double sum[2] = {0, 0};
@@ -63,7 +63,7 @@ static struct levels find_levels(const float *value, size_t count)
                             many[1] ? (float)(sum[1] / (double)many[1]) : 0}};
 }
 
-/* The nearer level; in a block that is not finite, the higher one marks what is not. */
+/* The nearer level; in a block that is not finite, the higher one marks the non-finite values. */
 static unsigned code_of(float value, const struct levels *block)
 {
     float magnitude = syn_from_magnitude(syn_magnitude(value));

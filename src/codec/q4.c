@@ -1,6 +1,6 @@
 /* Values of 4 bits: -7 to 7 times the scale of their block, two in a byte, the first in its lower
- * half. First the scales of all blocks, then the codes plus 8. What rounding takes away stays in
- * the residual. */
+ * half. First the scales of all blocks, then the codes plus 8. What rounding removes stays in the
+ * residual. */
 #include "codec/blocks.h"
 
 enum { BIAS = 8 };
@@ -15,7 +15,7 @@ static size_t scales_bytes(size_t count)
     return measure(count) - (count + 1) / 2;
 }
 
-/* A byte is two codes; of an odd last one the second is not looked at. */
+/* A byte is two codes; if the number of codes is odd, the last one unpacked is not used. */
 static void unpack(const uint8_t *bytes, size_t count, int8_t code[SYN_VALUE_BLOCK])
 {
     for (size_t i = 0; i < count; i++) {

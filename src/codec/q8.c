@@ -1,5 +1,5 @@
 /* Values of 8 bits: -127 to 127 times the scale of their block. First the scales of all blocks,
- * then a byte a value. What rounding takes away stays in the residual. */
+ * then one byte per value. What rounding removes stays in the residual. */
 #include "codec/blocks.h"
 
 static size_t measure(size_t count)

@@ -20,7 +20,8 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
 {
     (void)parameter;
     if (byte_count != list->count * sizeof(uint32_t))
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu bytes for %zu raw indices", sender,
+        return syn_fail(SYN_FORMAT,
+                        "packet from worker %zu: %zu bytes for %zu raw indices of 4 bytes", sender,
                         byte_count, list->count);
     memcpy(list->index, bytes, byte_count);
     for (size_t i = 0; i < list->count; i++) {

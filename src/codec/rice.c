@@ -1,8 +1,8 @@
-/* Indices as Rice-coded gaps. Between sorted indices lie gaps that are nearly geometric; a gap g is
- * written as g >> b zeros, a one, and the low b bits of g, lowest bit first, into a stream whose
- * bytes fill from the lowest bit. With b about log2(0.69 * mean gap) that is within one percent of
- * the entropy: 11.5 bits per index at a density of 0.001, instead of 32. Huffman or arithmetic
- * codes would win that last percent and lose the speed. */
+/* Indices as Rice-coded gaps. The gaps between sorted indices are nearly geometrically distributed.
+ * A gap g is written as g >> b zeros, a one, and the low b bits of g, lowest bit first, into a
+ * stream whose bytes are filled from the lowest bit. With b about log2(0.69 * mean gap) this is
+ * within one percent of the entropy: 11.5 bits per index at a density of 0.001, instead of 32.
+ * Huffman or arithmetic codes would gain that last percent but be slower. */
 #include "codec/codec.h"
 
 #define MOST_BITS 31
@@ -46,7 +46,7 @@ struct writer {
 };
 
 /* Append the low `count` bits of `bits`; count <= 56, higher bits zero. Always stores eight bytes,
- * so that there is no branch and nothing is left to flush. */
+ * which avoids a branch and a final flush. */
 static void put(struct writer *writer, uint64_t bits, unsigned count)
 {
     writer->held |= bits << writer->count;
@@ -71,8 +71,8 @@ static void encode(const struct syn_list *list, size_t size, unsigned parameter,
     }
 }
 
-/* A stream of bits being read; after its end come zeros. Above the `count` lowest bits, held may
- * have some that the next refill will bring again. */
+/* A bit stream being read; past its end it reads as zeros. Above its `count` lowest bits, held may
+ * contain bits that the next refill will supply again. */
 struct reader {
     const uint8_t *at;
     const uint8_t *end;
@@ -80,7 +80,7 @@ struct reader {
     unsigned count;
 };
 
-/* At least 56 bits, or all that are left. */
+/* Make at least 56 bits available, or all that are left. */
 static void refill(struct reader *reader)
 {
     if (reader->end - reader->at >= 8) {
@@ -129,12 +129,12 @@ static enum syn_status decode(const uint8_t *bytes, size_t byte_count, size_t si
                               unsigned parameter, size_t sender, struct syn_list *list)
 {
     struct reader reader = {.at = bytes, .end = bytes + byte_count};
-    uint64_t next = 0; /* the smallest index that can come */
+    uint64_t next = 0; /* the smallest possible next index */
     for (size_t i = 0; i < list->count; i++) {
         uint64_t g;
         if (!take(&reader, parameter, size - next, &g))
             return syn_fail(SYN_FORMAT,
-                            "packet from worker %zu: gap %zu of %zu is cut off or leads past %zu",
+                            "packet from worker %zu: gap %zu of %zu is truncated or leads past %zu",
                             sender, i, list->count, size);
         list->index[i] = (uint32_t)(next + g);
         next += g + 1;

@@ -1,12 +1,13 @@
-/* As much as a step may send, from one step to the next: at density 1 everything, on the ring, in
- * whatever form the values have in this step; below it the largest entries, by split.
+/* Sends as much as each step may send: at density 1 everything, on the ring, in the value form of
+ * this step; below 1 the largest entries, by split.
  *
- * Few bits come before few entries, because an entry in four bits arrives now, and one that is left
- * out arrives when it has grown. The two ways share a residual: both take the whole array and give
- * back what they did not deliver, so that a step does not know which way the one before it went.
+ * Fewer bits are preferred to fewer entries, because an entry in four bits arrives now, while one
+ * that is left out arrives only when it has grown. The two ways share a residual: both take the
+ * whole array and return what they did not deliver, so that a step need not know which way the
+ * previous one took.
  *
- * Selection is done here, behind the computation, and not in the pass that adds the residual: that
- * is one more pass over memory, but the training thread has none of it. */
+ * Selection is done here, on the communication thread, and not in the pass that adds the residual:
+ * this costs one more pass over memory, but none of it on the training thread. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -80,7 +81,8 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
     return SYN_OK;
 }
 
-/* The largest entries, of equal ones those of lower index. Returns the largest magnitude. */
+/* Pick the largest entries; among equal ones, those of lower index. Returns the largest
+ * magnitude. */
 static uint32_t pick(struct syn_lane *picked, const float *dense, size_t size, size_t limit)
 {
     struct syn_sums sums = {.kept = dense};
@@ -89,7 +91,7 @@ static uint32_t pick(struct syn_lane *picked, const float *dense, size_t size, s
     return largest;
 }
 
-/* What was not picked, and what of the picks came back. */
+/* Return what was not picked, and those picks that came back. */
 static void give_back(const struct adaptive *own, const struct syn_contribution *in, float *dropped)
 {
     const struct syn_list *back = &own->out.dropped;
@@ -108,7 +110,8 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
     struct syn_contribution list = *in;
     list.about.limit = (uint32_t)syn_select_share(in->density, size);
     if (!own->split || list.about.limit > own->setup.limit)
-        return syn_fail(SYN_INVALID, "a density of %g is more than there is room for", in->density);
+        return syn_fail(SYN_INVALID, "density %g is above the maximum that room was allocated for",
+                        in->density);
     list.is_nonfinite = pick(&own->picked, in->dense, size, list.about.limit) >= SYN_INFINITY_BITS;
     if (list.is_nonfinite) {
         own->picked.list.count = 0;
@@ -134,10 +137,11 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 }
 
 const struct syn_exchange_type syn_exchange_adaptive = {
-    .part = {"adaptive", "each step as its density says: everything on the ring, or split"},
+    .part = {"adaptive",
+             "by each step's density: everything on the ring, or the largest entries by split"},
     .is_dense = true,
     .follows_density = true,
-    .rounds = syn_ring_rounds, /* of its dense form, as theory is; the other one is split's */
+    .rounds = syn_ring_rounds, /* of its dense way, as is theory(); the other way has split's */
     .theory = theory,
     .open = open_state,
     .run = run,

@@ -1,12 +1,12 @@
-/* Everyone's list to everyone: the exchange of topk and strom. All packets of a step are sent at
- * once, each worker beginning with its right neighbour so that no receiver is flooded; one latency
- * instead of the P - 1 of a ring, for the same bytes.
+/* Every worker's list to every worker: the exchange of topk and strom. All packets of a step are
+ * sent at once, each worker beginning with its right neighbour so that no receiver is flooded; one
+ * latency instead of the P - 1 of a ring, for the same bytes.
  *
- * The lists are added in the order of the ranks, so the packets that came must lie in memory
- * together, and there are P of them. A packet that is longer than its P-th part of a quarter of a
- * model (at the high densities of a warm-up) is therefore only announced by its head. Such packets
- * then travel around the ring one after the other, in the order of the ranks, in fragments that go
- * on while the next one comes: as many bytes over every link, and one packet in memory. */
+ * The lists are added in the order of the ranks, so all P received packets must be in memory at the
+ * same time. A packet that is longer than 1/P of a quarter of a model (at the high densities of a
+ * warm-up) is therefore only announced by its head. Such packets then travel around the ring one
+ * after another, in the order of the ranks, in fragments that are passed on while the next one
+ * arrives: the same bytes over every link, and one packet in memory. */
 #include "exchange/exchange.h"
 
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 #include "exchange/post.h"
 #include "exchange/sum.h"
 
-#define FRAGMENT    ((size_t)1 << 16) /* bytes of a long packet that go on at once */
-#define LEAST_SHORT ((size_t)4096)    /* bytes that are worth no second message */
+#define FRAGMENT    ((size_t)1 << 16) /* bytes of a long packet passed on at a time */
+#define LEAST_SHORT ((size_t)4096)    /* bytes not worth a second message */
 
 struct allgather {
     struct syn_group *group;
     size_t short_room; /* bytes of the longest packet that is sent at once */
-    size_t long_room;  /* of the longest there can be */
+    size_t long_room;  /* bytes of the longest possible packet */
     uint8_t *packets;  /* [workers][short_room], received: packets or their heads */
     uint8_t *passing;  /* [long_room] the long packet under way */
     struct syn_post post;
@@ -57,8 +57,8 @@ static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes
     return (double)((setup->group->workers - 1) * packet_bytes);
 }
 
-/* Lists that have no more entries than this are added in windows; longer ones in an array of the
- * whole space, which is no larger than their sum then. */
+/* Lists with at most this many entries together are added in windows; longer ones in an array of
+ * the whole space, which is then no larger than their sum may be. */
 static size_t together_most(size_t size)
 {
     return size / 8;
@@ -128,7 +128,7 @@ static void vacate(void *state)
     syn_list_vacate(&all->room);
 }
 
-/* Every packet to everyone, or its head if it is long. */
+/* Send every packet, or its head if it is long, to every worker. */
 static enum syn_status swap_all(struct allgather *all, const struct syn_contribution *in)
 {
     struct syn_post *post = &all->post;
@@ -143,7 +143,7 @@ static enum syn_status swap_all(struct allgather *all, const struct syn_contribu
 /* One worker's packet. */
 struct received {
     size_t peer;
-    const uint8_t *bytes; /* what is here of it: all, or only its head */
+    const uint8_t *bytes; /* what has been received of it: all, or only its head */
     size_t here;
     struct syn_packet_claim claim;
 };
@@ -168,7 +168,8 @@ static bool is_long(const struct allgather *all, const struct received *packet)
                   : packet->here == SYN_PACKET_HEAD && packet->claim.bytes > SYN_PACKET_HEAD;
 }
 
-/* The next fragment from the left, and the one before it to the right, or one of both. */
+/* Receive the next fragment from the left and send the previous one to the right, or only one of
+ * the two. */
 static enum syn_status pass_fragment(struct syn_group *group, const struct syn_round *round,
                                      uint8_t *coming, size_t coming_bytes, const uint8_t *going,
                                      size_t going_bytes)
@@ -183,7 +184,7 @@ static enum syn_status pass_fragment(struct syn_group *group, const struct syn_r
         syn_group_abandon(group, status, syn_error_text());
     SYN_TRY(syn_group_wait(group, requests, 2));
     if (coming_bytes > 0 && requests[0].count != coming_bytes)
-        return syn_fail(SYN_FORMAT, "a fragment of a packet has %zu bytes; expected %zu",
+        return syn_fail(SYN_FORMAT, "packet fragment has %zu bytes; expected %zu",
                         requests[0].count, coming_bytes);
     return SYN_OK;
 }
@@ -193,7 +194,7 @@ static size_t next_fragment(size_t left)
     return left < FRAGMENT ? left : FRAGMENT;
 }
 
-/* A long packet travels from its worker to the one on that worker's left. */
+/* A long packet travels from its worker around the ring to that worker's left neighbour. */
 static enum syn_status pass_on(struct allgather *all, struct received *packet)
 {
     struct syn_group *group = all->group;
@@ -219,7 +220,7 @@ static enum syn_status pass_on(struct allgather *all, struct received *packet)
     return SYN_OK;
 }
 
-/* Entries that all lists have together, as far as their heads can be believed. */
+/* Number of entries of all lists together, according to their heads, each capped at the limit. */
 static size_t count_entries(const struct allgather *all, const struct syn_contribution *in)
 {
     size_t entries = 0;
@@ -230,7 +231,7 @@ static size_t count_entries(const struct allgather *all, const struct syn_contri
     return entries;
 }
 
-/* Decode a worker's packet, which may still have to come, into a list behind the others. */
+/* Decode a worker's packet, which may still have to be received, into a list after the others. */
 static enum syn_status fetch(struct allgather *all, const struct syn_contribution *in, size_t peer,
                              size_t used, struct syn_outcome *out)
 {

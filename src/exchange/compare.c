@@ -1,5 +1,5 @@
-/* Small things that workers send each other now and then: everyone's bytes go once around the ring.
- * Rare and small, so that the simplest way will do. */
+/* Small messages that workers occasionally send each other: every worker's bytes go once around the
+ * ring. They are rare and small, so the simplest way is good enough. */
 #include "exchange/exchange.h"
 
 enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void *all)

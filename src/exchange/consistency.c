@@ -1,5 +1,5 @@
-/* Texts swapped by all, each with each; once, at open. Everyone compares everyone's with worker
- * 0's, so that all come to the same end and say the same. */
+/* All members exchange their texts pairwise, once, at open. Each compares all texts with worker
+ * 0's, so that all reach the same conclusion and report the same cause. */
 #include "exchange/consistency.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 #define PROTOCOL 2
 
-/* For the hash of what does not fit. */
+/* Reserved for the hash of what does not fit. */
 #define REST_BYTES 32
 
 static void add(struct syn_consistency *own, const char *text, size_t length)
@@ -71,7 +71,7 @@ void syn_consistency_add_settings(struct syn_consistency *own,
     syn_consistency_add_lines(own, lines);
 }
 
-/* Each sends its own part of `all` and receives the others'.
+/* Each member sends its own part of `all` and receives the others'.
  *   all    [members][SYN_CONSISTENCY_BYTES]
  *   bytes  of this member's own */
 static enum syn_status swap_texts(struct syn_group *group, size_t members, char *all, size_t bytes,
@@ -108,7 +108,7 @@ static struct line line_at(const char *text)
     return (struct line){name, length - name - gap, text, text + name + gap};
 }
 
-/* How many of the members have another text than worker 0. */
+/* Number of members whose text differs from worker 0's. */
 static size_t count_odd(const char *all, size_t members)
 {
     size_t odd = 0;
@@ -117,7 +117,7 @@ static size_t count_odd(const char *all, size_t members)
     return odd;
 }
 
-/* The first member whose text is not worker 0's, and the first line in which it is not. */
+/* Report the first member whose text differs from worker 0's, and the first line that differs. */
 static enum syn_status complain(const struct syn_group *group, const char *all, size_t members)
 {
     size_t odd = 1;
@@ -140,7 +140,7 @@ static enum syn_status complain(const struct syn_group *group, const char *all, 
     if (mine.name_length != its.name_length ||
         strncmp(mine.name, its.name, (size_t)mine.name_length) != 0)
         return syn_fail(SYN_MISMATCH,
-                        "%s and worker 0 do not have the same settings: \"%.*s\" stands where "
+                        "%s and worker 0 do not have the same settings: it has \"%.*s\" where "
                         "worker 0 has \"%.*s\"; they run different versions%s",
                         syn_group_name(group, odd).text, its.name_length, its.name,
                         mine.name_length, mine.name, others);
@@ -151,7 +151,7 @@ static enum syn_status complain(const struct syn_group *group, const char *all, 
                     its.value, syn_group_name(group, odd).text, others);
 }
 
-/* All have all texts, and so come to the same end; nobody needs to tell the others. */
+/* All members have all texts and so reach the same conclusion; no message is needed. */
 static enum syn_status compare(struct syn_group *group, size_t members, const char *all)
 {
     if (count_odd(all, members) == 0)

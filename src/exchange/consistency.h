@@ -1,6 +1,5 @@
 /* The consistency check: before anything is exchanged, members send each other what they were
- * opened with, as text with a line for each item. So what differs can be named, not only
- * noticed. */
+ * opened with, as text with one line per item. So a difference can be named, not only detected. */
 #ifndef SYN_EXCHANGE_CONSISTENCY_H
 #define SYN_EXCHANGE_CONSISTENCY_H
 
@@ -11,29 +10,29 @@
 
 #define SYN_CONSISTENCY_BYTES 16384
 
-/* Lines "name value". Of those that do not fit only a hash is compared. */
+/* Lines "name value". For those that do not fit, only a hash is compared. */
 struct syn_consistency {
     char text[SYN_CONSISTENCY_BYTES];
     size_t length;
     uint64_t rest;
 };
 
-/* The versions of the protocol and of the library. */
+/* Begin with the versions of the protocol and of the library. */
 void syn_consistency_begin(struct syn_consistency *own);
 
-/* More lines, each with its newline. */
+/* Add lines, each with its newline. */
 void syn_consistency_add(struct syn_consistency *own, const char *format, ...) SYN_PRINTF(2, 3);
 void syn_consistency_add_lines(struct syn_consistency *own, const char *lines);
 
-/* The layout of the parameters. */
+/* Add the layout of the parameters. */
 void syn_consistency_add_layout(struct syn_consistency *own, const struct syn_layout *layout);
 
-/* Every setting but those that each may choose for itself. */
+/* Add every setting except those that each member may choose for itself. */
 void syn_consistency_add_settings(struct syn_consistency *own,
                                   const struct syn_settings_table *table, const void *options);
 
-/* Compare with the first `members` of the group, this one among them. If not all are the same, all
- * of them get SYN_MISMATCH and the same words, with what differs, and the group is broken.
+/* Compare with the first `members` of the group, including this one. If not all are the same, all
+ * of them get SYN_MISMATCH with the same cause, which names what differs, and the group is broken.
  * Collective over them. Blocks. */
 enum syn_status syn_consistency_check(struct syn_consistency *own, struct syn_group *group,
                                       size_t members);

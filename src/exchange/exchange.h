@@ -1,11 +1,11 @@
-/* Packets in, one merged packet out: how the workers' contributions to a bucket become one.
+/* Exchanges: how the workers' contributions to a bucket become one.
  *
- * An exchange runs on the communication thread and may block there; every wait has the group's
- * time-out. All workers end with the same bits. What a merge or a rounding drops on its way comes
- * back in the outcome, to exactly one worker, so that nothing is lost.
+ * An exchange runs on the communication thread and may block there; every wait is limited by the
+ * group's time-out. All workers end with the same bits. What a merge or a rounding drops on the way
+ * comes back in the outcome, to exactly one worker, so that nothing is lost.
  *
  * A contribution that is not finite marks the bucket as non-finite: the mark travels like data and
- * reaches everybody. */
+ * reaches every worker. */
 #ifndef SYN_EXCHANGE_EXCHANGE_H
 #define SYN_EXCHANGE_EXCHANGE_H
 
@@ -24,8 +24,9 @@
 /* Who takes back what a merge drops. */
 enum syn_putback {
     SYN_PUTBACK_MERGER, /* the lowest rank of the group being merged */
-    SYN_PUTBACK_OWNER,  /* everyone its own share */
-    SYN_PUTBACK_PAPER /* everyone those of its own entries that the final list lacks: loses mass */
+    SYN_PUTBACK_OWNER,  /* each worker its own share */
+    SYN_PUTBACK_PAPER   /* each worker those of its own entries that the final list lacks: loses
+                         * mass */
 };
 
 struct syn_exchange_setup {
@@ -41,78 +42,80 @@ struct syn_exchange_setup {
 /* This worker's part of a bucket. */
 struct syn_contribution {
     struct syn_packet_about about;
-    size_t first;       /* where the bucket begins in the whole space */
+    size_t first;       /* where the bucket begins in the flat array */
     bool is_last;       /* bucket of its step */
-    double lr;          /* of its step, for owners who update weights; 0: unknown */
-    bool pulls;         /* the weights after its step are wanted of them */
+    double lr;          /* of its step, for owners that update weights; 0: unknown */
+    bool pulls;         /* they are to send the weights after its step */
     uint64_t attempt;   /* grows when steps in flight were dropped; see syn_reducer_collect() */
     const float *dense; /* [about.size]; for dense exchanges */
-    double density;     /* for those that follow it; 0: 1 */
-    const struct syn_value_type *values; /* the same; NULL: the setup's */
-    struct syn_list list;  /* for sparse ones: what was sent, as receivers decode it */
-    float scale;           /* the one magnitude, for values that need it */
-    const uint8_t *packet; /* the same, encoded; unless the exchange encodes portions */
+    double density;     /* for exchanges that follow it; 0 means 1 */
+    const struct syn_value_type *values; /* for the same exchanges; NULL: the setup's */
+    struct syn_list list;  /* for sparse exchanges: what was sent, as receivers decode it */
+    float scale;           /* the common magnitude, for values that need it */
+    const uint8_t *packet; /* the list, encoded; unless the exchange encodes portions */
     size_t packet_bytes;
     bool is_nonfinite;        /* then the packet says so, and the list is empty */
-    uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite then */
+    uint32_t nonfinite_entry; /* the first non-finite entry of the bucket in that case */
 };
 
-/* The entry that is not finite is not known here. */
+/* It is not known here which entry is not finite. */
 #define SYN_ENTRY_UNKNOWN UINT32_MAX
 
 struct syn_outcome {
     float *dense;            /* [about.size]; for dense exchanges */
-    float *dense_dropped;    /* [about.size], set if values are not exact; may be where the
-                                contribution's dense is, which is read before */
+    float *dense_dropped;    /* [about.size], set if values are not exact; may be the same array as
+                              * the contribution's dense, which is read before */
     struct syn_list merged;  /* room for merged_most() */
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
     bool is_nonfinite;
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite, on some worker */
-    bool is_answered;         /* owners have sent the weights that were wanted */
-    uint64_t staleness;       /* how many updates of others they had seen meanwhile */
+    bool is_answered;         /* owners have sent the weights that were asked for */
+    uint64_t staleness;       /* number of updates by others that they applied meanwhile */
 };
 
 struct syn_exchange_type {
     struct syn_part part;
-    bool is_dense;          /* takes and gives dense arrays; else lists */
-    bool merges_on_the_way; /* sums travel, which values of one magnitude cannot hold */
+    bool is_dense;          /* takes and returns dense arrays; otherwise lists */
+    bool merges_on_the_way; /* sums travel, which values of one magnitude cannot represent */
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
-    bool encodes_portions;  /* takes the list as it is, and gives back what its own rounding took */
-    bool follows_density;   /* each contribution says how much of it may be sent, and in what form;
-                             * what is not sent comes back as dropped */
-    bool keeps_sums;        /* nothing comes out: the sums stay with others, who apply them */
+    bool encodes_portions;  /* takes the list unencoded, and returns what its own rounding
+                             * removed */
+    bool follows_density;   /* each contribution determines how much of it may be sent, and in what
+                             * form; what is not sent comes back as dropped */
+    bool keeps_sums;        /* returns nothing: the sums stay with the owners, which apply them */
 
-    /* Its messages. The exchange walks these rounds itself, and the simulator has no others. */
+    /* Its messages. The exchange itself walks these rounds, and the simulator uses the same. */
     syn_rounds *rounds;
 
-    /* (optional) How many fragments a packet of that many bytes goes in, of a bucket of that size;
-     * 0: it is sent at once. Without it all are. */
+    /* (optional) The number of fragments in which a packet of that many bytes travels, for a bucket
+     * of that size; 0: it is sent at once. Without this function all packets are. */
     size_t (*fragments)(size_t size, size_t workers, size_t packet_bytes);
 
-    /* Bytes that the busiest worker sends in theory, if each packet of a list has packet_bytes. */
+    /* Bytes that the busiest worker theoretically sends, if each packet of a list has
+     * packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
 
-    /* Most entries that can come out, and come back. (sparse only) */
+    /* Maximum number of entries in the merged list, and in the dropped list. (sparse only) */
     size_t (*merged_most)(const struct syn_exchange_setup *setup);
     size_t (*dropped_most)(const struct syn_exchange_setup *setup);
 
-    /* Take all memory. */
+    /* Allocate all memory. */
     enum syn_status (*open)(const struct syn_exchange_setup *setup, void **state);
 
     /* Exchange one bucket. Collective. On failure the group must be abandoned by the caller. */
     enum syn_status (*run)(void *state, const struct syn_contribution *in, struct syn_outcome *out);
 
-    /* (optional, all or none) The two halves of run() apart, for owners who update weights in
-     * between. own: the part of a bucket of that size whose sum this worker is left with. reduce:
-     * as run(), but only that part of out->dense is the sum, and out says nothing of entries that
-     * are not finite. collect: make data, [size], of everyone's own part of it. */
+    /* (optional, all or none) The two halves of run(), for owners that update weights in between.
+     * own: the part of a bucket of that size whose sum this worker ends with. reduce: as run(), but
+     * only that part of out->dense is the sum, and non-finite entries are not reported in out.
+     * collect: assemble data, [size], from every worker's own part of it. */
     struct syn_chunk (*own)(const void *state, size_t size);
     enum syn_status (*reduce)(void *state, const struct syn_contribution *in,
                               struct syn_outcome *out);
     enum syn_status (*collect)(void *state, float *data, size_t size);
 
-    /* (optional) What follows is smaller than before: give back what is only room. Nothing is under
-     * way. */
+    /* (optional) What follows is smaller than before: return unused memory to the system. Nothing
+     * is under way. */
     void (*vacate)(void *state);
 
     void (*close)(void *state);
@@ -135,15 +138,15 @@ enum syn_status syn_exchange_swap(struct syn_group *group, size_t to, const void
                                   size_t *came);
 
 /* All-gather of a few bytes around the ring.
- *   all  [workers][count]; this worker's own part is there already */
+ *   all  [workers][count]; this worker's own part is already filled in */
 enum syn_status syn_exchange_gather(struct syn_group *group, size_t count, void *all);
 
-/* Find out whether all workers have the same hash, and if not, who differs from this one:
- * SYN_MISMATCH.
- *   what  is compared, for the complaint */
+/* Check that all workers have the same hash; if not, SYN_MISMATCH names one that differs from this
+ * one.
+ *   what  is compared, for the error message */
 enum syn_status syn_exchange_compare(struct syn_group *group, uint64_t hash, const char *what);
 
-/* Note that an entry is not finite; the smallest such entry stays. */
+/* Record that an entry is not finite; the lowest such entry is kept. */
 void syn_outcome_mark_nonfinite(struct syn_outcome *out, uint32_t entry);
 
 #endif

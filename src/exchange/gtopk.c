@@ -2,8 +2,8 @@
  * in bit j, and both merge, so that after log2 P rounds all have the same list and no broadcast is
  * needed.
  *
- * For P that is no power of two, the workers from the largest power of two on first fold into a
- * partner and get the result from it in the end. */
+ * If P is not a power of two, the workers from the largest power of two on first send their lists
+ * to a partner, and receive the result from it at the end. */
 #include "exchange/merge.h"
 
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)

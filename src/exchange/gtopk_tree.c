@@ -1,6 +1,6 @@
-/* gTop-k as it was published: lists are merged up a binomial tree to worker 0, and the result goes
- * down the same tree. Twice the rounds of doubling; each merge is done once, by the worker that
- * takes back what it drops. Any P. */
+/* gTop-k as published: lists are merged up a binomial tree to worker 0, and the result goes down
+ * the same tree. Twice the rounds of recursive doubling; each merge is done once, by the worker
+ * that takes back what it drops. Works for any P. */
 #include "exchange/merge.h"
 
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
@@ -9,7 +9,7 @@ static enum syn_status open_state(const struct syn_exchange_setup *setup, void *
 }
 
 const struct syn_exchange_type syn_exchange_gtopk_tree = {
-    .part = {"gtopk-tree", "lists merged up a tree to worker 0, the result sent down again"},
+    .part = {"gtopk-tree", "lists merged up a tree to worker 0, the result sent back down"},
     .merges_on_the_way = true,
     .rounds = syn_tree_rounds,
     .theory = syn_merge_theory,

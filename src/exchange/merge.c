@@ -1,6 +1,6 @@
-/* Merging lists pairwise, and keeping account of what each merge drops.
+/* Merging lists pairwise, and keeping track of what each merge drops.
  *
- * A list marked as non-finite stays so: its mark travels on in place of the sums. */
+ * A list marked as non-finite stays so: the mark is passed on instead of the sums. */
 #include "exchange/merge.h"
 
 #include <stdlib.h>
@@ -13,20 +13,19 @@ struct merge {
     const struct syn_contribution *in; /* of the bucket under way */
     struct syn_outcome *out;
     struct syn_list current; /* the group's list */
-    struct syn_list other;   /* what came */
+    struct syn_list other;   /* the received list */
     struct syn_list sum;
     struct syn_list dropped; /* by the merge under way */
     struct syn_list
-        own[2];     /* putback owner: entries still in the lists, ours and a folded worker's */
+        own[2];     /* putback owner: entries still in the lists, our own and a folded worker's */
     uint8_t *going; /* the group's list, encoded */
     size_t going_bytes;
     uint8_t *coming;
     size_t packet_room;
 };
 
-/* Bytes that the busiest worker sends: a list a round, whichever way workers are paired.
- * Workers beyond the largest power of two make one round more: their partner sends them the
- * result. */
+/* Bytes that the busiest worker sends: one list per round, however workers are paired. Workers
+ * beyond the largest power of two add one round: their partner sends them the result. */
 double syn_merge_theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
 {
     return (double)(syn_log2_up(setup->group->workers) * packet_bytes);
@@ -37,7 +36,7 @@ size_t syn_merge_merged_most(const struct syn_exchange_setup *setup)
     return setup->limit;
 }
 
-/* Two lists' worth a merge, by rounding and by dropping. */
+/* Two lists' worth per merge, by rounding and by dropping. */
 size_t syn_merge_dropped_most(const struct syn_exchange_setup *setup)
 {
     return 2 * setup->limit * (syn_log2_up(setup->group->workers) + 2);
@@ -100,7 +99,7 @@ enum syn_status syn_merge_open(const struct syn_exchange_setup *setup, syn_round
     return SYN_OK;
 }
 
-/* With this worker's own contribution. */
+/* Begin with this worker's own contribution. */
 static void begin(struct merge *merge, const struct syn_contribution *in, struct syn_outcome *out)
 {
     merge->in = in;
@@ -120,7 +119,8 @@ static void begin(struct merge *merge, const struct syn_contribution *in, struct
     }
 }
 
-/* Move those of `own` that the merge dropped to what is taken back. Both are sorted. */
+/* Move the entries of `own` that the merge dropped to the outcome's dropped list. Both are
+ * sorted. */
 static void take_back_share(struct merge *merge, struct syn_list *own)
 {
     const struct syn_list *dropped = &merge->dropped;
@@ -199,7 +199,7 @@ static enum syn_status swap(struct merge *merge, size_t peer)
     return decode_other(merge, peer, came);
 }
 
-/* Encode the group's list again; what rounding takes is taken back by its lowest rank. */
+/* Encode the group's list again; what rounding removes is taken back by its lowest rank. */
 static void encode(struct merge *merge, bool is_lowest)
 {
     const struct syn_packet_about *about = &merge->in->about;
@@ -219,8 +219,9 @@ static void encode(struct merge *merge, bool is_lowest)
                             merge->sum.value[i] - merge->current.value[i]);
 }
 
-/* A worker whose list comes without ours going sees nothing of what follows: its entries are
- * watched for it. What comes and is not added is a result that somebody else has worked out. */
+/* A worker that sends us its list but does not receive ours does not see the merges that follow: we
+ * track its entries for it. A list that is received but not added is a final result computed by
+ * another worker. */
 static enum syn_status play(struct merge *merge, const struct syn_round *round)
 {
     bool sends = round->send.count > 0;
@@ -247,8 +248,8 @@ static enum syn_status play(struct merge *merge, const struct syn_round *round)
 static void finish(struct merge *merge)
 {
     syn_list_copy(&merge->out->merged, &merge->current);
-    syn_list_drop_zeros(&merge->out->merged); /* what was rounded to nothing */
-    /* The published rule: take back one's own entries that the result lacks. */
+    syn_list_drop_zeros(&merge->out->merged); /* values that were rounded to zero */
+    /* The published rule: take back the own entries that the result lacks. */
     if (merge->setup.putback == SYN_PUTBACK_PAPER)
         syn_list_append_absent(&merge->out->dropped, &merge->in->list, &merge->current);
 }

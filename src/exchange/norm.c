@@ -1,4 +1,4 @@
-/* Norms, whole and in parts. */
+/* Norms of whole arrays and of distributed ones. */
 #include "exchange/norm.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ void syn_norm_close(struct syn_norm *norm)
     free(norm->requests);
 }
 
-/* Begin to send the own part to a member and to receive its. */
+/* Begin to send the own part to a member and to receive that member's. */
 static enum syn_status swap_with(struct syn_norm *norm, size_t number, const double *own)
 {
     size_t peer = norm->first + number;

@@ -1,4 +1,4 @@
-/* Requests have the numbers of their peers, so that what came is found without a search. */
+/* Requests are indexed by peer, so that a received message is found without a search. */
 #include "exchange/post.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ enum syn_status syn_post_begin(struct syn_post *post, syn_rounds *rounds, size_t
     if (!rounds(members, post->group->rank, number, &round))
         return SYN_OK;
     post->round = round;
-    for (size_t i = round.receive.count; i-- > 0;) { /* the left-hand neighbour's comes first */
+    for (size_t i = round.receive.count; i-- > 0;) { /* the left neighbour's arrives first */
         size_t peer = syn_peer_at(members, round.receive, i);
         SYN_TRY(
             syn_group_receive(post->group, peer, room + peer * each, each, &post->requests[peer]));

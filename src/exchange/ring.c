@@ -1,15 +1,15 @@
 /* Dense all-reduce on a ring: reduce-scatter, then all-gather, 2(P-1)/P of the array each way per
- * worker, which is the least there can be. The array is cut into P chunks; chunk c travels the ring
- * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to be told to
- * everybody, so that all have the bits of its owner.
+ * worker, which is optimal. The array is divided into P chunks; chunk c travels around the ring
+ * once to be summed, always in the order of the ranks c+1, c+2, ..., c, and once more to be
+ * distributed, so that all workers have the bits of its owner.
  *
- * The gradient is never copied: the first hop sends from it, and each sum is written straight to
+ * The gradient is never copied: the first hop sends from it, and each sum is written directly to
  * the result.
  *
- * Values of fewer bits round at every hop. A worker rounds each chunk exactly once, either when it
- * passes its partial sum on or as the owner of the whole sum; the difference goes back to that
- * worker. A chunk of the gradient has been read by then, so that the difference may lie in its
- * place. */
+ * Values of fewer bits are rounded at every hop. A worker rounds each chunk exactly once, either
+ * when it passes its partial sum on or as the owner of the whole sum; the difference goes back to
+ * that worker. That chunk of the gradient has already been read by then, so the difference may
+ * overwrite it. */
 #include "exchange/ring.h"
 
 #include <stdlib.h>
@@ -73,7 +73,7 @@ void syn_ring_use(struct syn_ring *ring, const struct syn_value_type *values)
     ring->values = values;
 }
 
-/* What one round moves. */
+/* What is sent and received in one round. */
 struct hop {
     size_t right;
     size_t left;
@@ -81,7 +81,7 @@ struct hop {
     struct syn_chunk come;
 };
 
-/* That of round `number` of an array; false if the ring's half is over. */
+/* The hop of round `number` for an array; false if this half of the ring is over. */
 static bool find_hop(const struct syn_ring *ring, size_t size, size_t number, bool is_collecting,
                      struct hop *hop)
 {
@@ -113,8 +113,8 @@ static enum syn_status swap(struct syn_ring *ring, const struct hop *hop, const 
     return SYN_OK;
 }
 
-/* Encode x, and keep what rounding takes away: dropped = x - what receivers decode, which is left
- * in `rounding`. */
+/* Encode x, and keep what rounding removes: dropped = x - what receivers decode, which is left in
+ * `rounding`. */
 static void round_chunk(struct syn_ring *ring, const float *x, size_t count, float *dropped)
 {
     memcpy(ring->rounding, x, count * sizeof *x);
@@ -154,7 +154,7 @@ enum syn_status syn_ring_reduce(struct syn_ring *ring, const float *in, float *o
 enum syn_status syn_ring_allgather(struct syn_ring *ring, float *data, float *dropped, size_t size)
 {
     struct syn_chunk own = syn_ring_own(ring, size);
-    size_t begin = ring->group->workers - 1; /* the sums' rounds come before */
+    size_t begin = ring->group->workers - 1; /* the rounds of the reduce-scatter come before */
     struct hop hop;
     if (!ring->values->is_exact) {
         round_chunk(ring, data + own.first, own.count, dropped + own.first);
@@ -166,7 +166,7 @@ enum syn_status syn_ring_allgather(struct syn_ring *ring, float *data, float *dr
         } else {
             SYN_TRY(swap(ring, &hop, ring->going, ring->coming));
             decode_chunk(ring, ring->coming, hop.come.count, data + hop.come.first);
-            void *received = ring->coming; /* travels on as it came */
+            void *received = ring->coming; /* is passed on as received */
             ring->coming = ring->going;
             ring->going = received;
         }
@@ -196,7 +196,7 @@ enum syn_status syn_ring_run(struct syn_ring *ring, const struct syn_contributio
     out->is_nonfinite = false;
     SYN_TRY(syn_ring_reduce(ring, in->dense, out->dense, out->dense_dropped, size));
     SYN_TRY(syn_ring_allgather(ring, out->dense, out->dense_dropped, size));
-    /* NaN and infinity spread through sums by themselves; everybody finds the same ones. */
+    /* NaN and infinity propagate through sums; all workers find the same ones. */
     size_t bad = syn_first_not_finite(out->dense, size);
     if (bad < size)
         syn_outcome_mark_nonfinite(out, (uint32_t)bad);
@@ -208,7 +208,7 @@ static struct syn_chunk own(const void *state, size_t size)
     return syn_ring_own(state, size);
 }
 
-/* The sum of the own chunk is not rounded: nobody else is told. */
+/* The sum of the own chunk is not rounded, because it is not sent to anyone. */
 static enum syn_status reduce(void *state, const struct syn_contribution *in,
                               struct syn_outcome *out)
 {

@@ -1,5 +1,5 @@
-/* The map has a bit for each entry, so that a search for the touched ones reads a 32nd of the
- * array. */
+/* The bitmap has one bit per entry, so that a search for the touched ones reads only 1/32 of the
+ * size of the array. */
 #include "exchange/scatter.h"
 
 #include <stdlib.h>

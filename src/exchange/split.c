@@ -1,15 +1,15 @@
 /* A sparse all-reduce in two messages: every worker sends each owner its portion of the list; the
  * owner adds the portions in the order of the ranks, keeps the largest sums and sends them to all.
  * Each worker sends 2(P-1)/P lists instead of the log2 P of pairwise merging or the P-1 of an
- * all-gather, with two latencies whatever P is, and any P will do.
+ * all-gather, with two latencies whatever P is. Any P works.
  *
- * Nothing is lost. There are no inner merges, so an entry whose sum was kept was counted in full
- * for everyone who sent it, and one whose sum was not kept goes back to exactly those who sent it.
- * What rounding takes from a portion goes back to its worker, what it takes from a sum to the
- * owner.
+ * Nothing is lost. There are no intermediate merges, so an entry whose sum was kept was counted in
+ * full for every worker that sent it, and one whose sum was not kept goes back to exactly those
+ * that sent it. What rounding removes from a portion goes back to its worker, what it removes from
+ * a sum to the owner.
  *
- * A contribution that is not finite is sent to the owner of its first such entry, who sends it to
- * everybody. */
+ * A contribution that is not finite is reported to the owner of its first such entry, which reports
+ * it to all. */
 #include "exchange/split.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static size_t kept_most(const struct syn_exchange_setup *setup)
     return smaller(most, owned_size(setup, setup->size));
 }
 
-/* A packet to each other worker in each of the two messages. */
+/* One packet to every other worker in each of the two messages. */
 static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
 {
     double workers = (double)setup->group->workers;
@@ -55,8 +55,8 @@ static size_t merged_most(const struct syn_exchange_setup *setup)
     return smaller(setup->size, setup->group->workers * kept_most(setup));
 }
 
-/* Of every entry of one's own list what rounding took, and the rest if its sum was not kept; and
- * what rounding took from each sum. */
+/* For every entry of the own list what rounding removed, and the rest if its sum was not kept; and
+ * what rounding removed from each sum. */
 static size_t dropped_most(const struct syn_exchange_setup *setup)
 {
     return 2 * setup->limit + kept_most(setup);

@@ -1,5 +1,5 @@
-/* The first message of a split: to every owner its portion of each list, which it adds up in the
- * order of the ranks. */
+/* The first message of a split: each worker sends every owner its portion of the list, and the
+ * owner adds up the portions in the order of the ranks. */
 #include "exchange/split.h"
 
 static size_t smaller(size_t a, size_t b)
@@ -7,7 +7,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Keep times limit, dealt evenly; at least one, or an owner's entries would never move. */
+/* `keep` times limit, distributed evenly; at least one, or an owner's entries would never
+ * change. */
 size_t syn_split_share(const struct syn_exchange_setup *setup, size_t limit, size_t owner)
 {
     size_t workers = setup->group->workers;
@@ -49,7 +50,7 @@ size_t syn_split_encode(struct syn_split *split, const struct syn_packet_about *
     return made;
 }
 
-/* The last is the largest: an owner's numbers are in the order of the entries. */
+/* The last index is the largest: an owner's numbering is in the order of the entries. */
 static enum syn_status check_entries(const struct syn_split *split,
                                      const struct syn_contribution *in, const struct syn_list *list,
                                      size_t owner, size_t sender)
@@ -59,19 +60,20 @@ static enum syn_status check_entries(const struct syn_split *split,
     uint64_t entry =
         syn_owned_entry(owner, list->index[list->count - 1], split->setup.group->workers);
     if (entry >= in->about.size)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: entry %llu of %u", sender,
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: entry %llu is not below %u", sender,
                         (unsigned long long)entry, in->about.size);
     return SYN_OK;
 }
 
-/* What an owner says or is told is not finite. */
+/* Record a non-finite mark that an owner sent or received. */
 static enum syn_status note_bad(const struct syn_split *split, const struct syn_contribution *in,
                                 size_t owner, uint32_t local, size_t sender,
                                 struct syn_outcome *out)
 {
     uint64_t entry = syn_owned_entry(owner, local, split->setup.group->workers);
     if (entry >= in->about.size)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: non-finite mark at entry %llu of %u",
+        return syn_fail(SYN_FORMAT,
+                        "packet from worker %zu: non-finite mark at entry %llu, not below %u",
                         sender, (unsigned long long)entry, in->about.size);
     syn_outcome_mark_nonfinite(out, (uint32_t)entry);
     return SYN_OK;
@@ -128,7 +130,7 @@ static enum syn_status send_portions(struct syn_split *split, const struct syn_c
     return syn_post_finish(post, status);
 }
 
-/* Add up the portions that came, in the order of the ranks. */
+/* Add up the received portions, in the order of the ranks. */
 static enum syn_status add_portions(struct syn_split *split, const struct syn_contribution *in,
                                     size_t own_bytes, struct syn_outcome *out)
 {

@@ -1,8 +1,8 @@
-/* The second message of a split: every owner's largest sums to everybody, and what each worker
- * takes back because they are not among them. */
+/* The second message of a split: every owner's largest sums to all workers, and the entries that
+ * each worker takes back because they are not among these. */
 #include "exchange/split.h"
 
-/* Keep the largest sums, and say what they are. Returns the bytes of this owner's packet. */
+/* Keep the largest sums, and encode them. Returns the number of bytes of this owner's packet. */
 static size_t keep_largest(struct syn_split *split, const struct syn_contribution *in,
                            struct syn_outcome *out)
 {
@@ -49,7 +49,7 @@ static enum syn_status read_sums(struct syn_split *split, const struct syn_contr
     return SYN_OK;
 }
 
-/* All owners' sums as one sorted list: the blocks in their order, each from its owner's list. */
+/* All owners' sums as one sorted list: the blocks in order, each from its owner's list. */
 static void join(struct syn_split *split, size_t size, struct syn_list *merged)
 {
     size_t workers = split->setup.group->workers;
@@ -65,8 +65,8 @@ static void join(struct syn_split *split, size_t size, struct syn_list *merged)
     }
 }
 
-/* What of this worker's own list the result lacks, as it was sent: rounding has gone back
- * already. */
+/* Take back the entries of this worker's own list that the result lacks, with the values that were
+ * sent: what rounding removed was taken back before. */
 static void take_back_absent(const struct syn_split *split, struct syn_list *dropped)
 {
     size_t workers = split->setup.group->workers;
@@ -87,6 +87,6 @@ enum syn_status syn_split_collect(struct syn_split *split, const struct syn_cont
         return SYN_OK;
     take_back_absent(split, &out->dropped);
     join(split, in->about.size, &out->merged);
-    syn_list_drop_zeros(&out->merged); /* what was rounded to nothing */
+    syn_list_drop_zeros(&out->merged); /* values that were rounded to zero */
     return SYN_OK;
 }

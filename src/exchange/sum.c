@@ -1,4 +1,4 @@
-/* Lists added up in windows, or where they are long in an array of the whole space. */
+/* Lists are added up in windows or, if they are long, in an array of the whole space. */
 #include "exchange/sum.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void syn_sum_close(struct syn_sum *sum)
     syn_scatter_close(&sum->window);
 }
 
-/* The window of the lowest entry that was not added yet; SIZE_MAX if there is none. */
+/* The window of the lowest entry that has not been added yet; SIZE_MAX if there is none. */
 static size_t next_window(const struct syn_sum *sum, const struct syn_list *lists, size_t count)
 {
     size_t lowest = SIZE_MAX;

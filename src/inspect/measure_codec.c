@@ -1,4 +1,4 @@
-/* Coding beside its limit, the entropy of the choice of indices. */
+/* Measures coding, compared with its limit, the entropy of the choice of indices. */
 #include <syncopate/measure.h>
 
 #include <math.h>

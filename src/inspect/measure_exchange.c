@@ -1,9 +1,9 @@
-/* An exchange beside the bytes that theory gives it. Lists are made up and encoded beforehand, so
- * that only the exchange is timed.
+/* Measures an exchange, and compares the bytes sent with the theoretical number. Lists are
+ * generated and encoded beforehand, so that only the exchange is timed.
  *
- * Before each exchange every worker sends every other how its last one went. Nobody goes on before
- * it has received them all, so that this is the starting signal too, and in the end all workers
- * know everything. */
+ * Before each exchange every worker sends every other its findings about the previous one. No
+ * worker continues before it has received them all, so that this also serves as the starting
+ * signal, and at the end all workers have all findings. */
 #include <syncopate/measure.h>
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "reducer/options.h"
 #include "select/select.h"
 
-/* How one exchange went for one worker. */
+/* The measurements of one exchange on one worker. */
 struct finding {
     uint64_t ns;
     uint64_t bytes;
@@ -36,7 +36,7 @@ struct bench {
     struct syn_request *requests; /* [2 * workers]: receives, then sends */
     double *worst_ms;             /* [repeats] */
     uint64_t worst_bytes;
-    size_t packet_bytes; /* the largest worker's */
+    size_t packet_bytes; /* the largest of any worker */
 };
 
 static void close_bench(struct bench *bench)
@@ -136,7 +136,7 @@ static enum syn_status exchange_once(struct bench *bench)
     return SYN_OK;
 }
 
-/* What the notes say of the slowest and of the busiest worker. Returns the time. */
+/* The findings of the slowest and of the busiest worker. Returns the slowest time. */
 static double worst_of(struct bench *bench)
 {
     uint64_t worst_ns = 0;
@@ -163,7 +163,7 @@ static enum syn_status measure(struct bench *bench, size_t repeats)
     return SYN_OK;
 }
 
-/* See that all workers measure the same. */
+/* Check that all workers measure the same. */
 static enum syn_status check_consistency(struct syn_group *group,
                                          const struct syn_reducer_options *options, size_t size,
                                          size_t repeats)

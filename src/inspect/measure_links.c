@@ -1,10 +1,11 @@
-/* Latency and bandwidth of the links that join the workers.
+/* Measures latency and bandwidth of the links between the workers.
  *
- * Pairs are measured in the rounds of a tournament: in each, everybody meets one other, so that no
- * link serves two pairs. Then all send at once, around a ring, as exchanges do: what is shared by
- * several links, and what it costs to wait with more workers than processors, shows only there. The
- * first message of a kind is not counted: a link that has rested may let a burst pass. What that
- * is worth to those who send now and then is measured in the end. */
+ * Pairs are measured in the rounds of a round-robin tournament: in each round every worker is
+ * paired with one other, so that no link serves two pairs. Then all send at once, around a ring, as
+ * exchanges do: only this shows what several links share, and what waiting costs with more workers
+ * than processors. The first message of a kind is not counted, because a link may let a burst pass
+ * after a pause. What such bursts are worth to workers that send only now and then is measured at
+ * the end. */
 #include <syncopate/measure.h>
 
 #include <stdlib.h>
@@ -22,12 +23,12 @@
 #define PAIR_FIRST   ((size_t)65536)
 #define PAIR_MOST    ((size_t)4 << 20)
 #define PAIR_TIMES   3
-#define LONG_ENOUGH  25.0 /* ms that a message takes whose bandwidth is believed */
+#define LONG_ENOUGH  25.0 /* ms that a message must take for its bandwidth to be reliable */
 #define MOST_BYTES   ((size_t)64 << 20)
 #define RESTS        5
 #define MOST_REST    1000.0 /* ms */
 
-/* What one worker found out about its way to another. */
+/* What one worker measured on its path to another. */
 struct finding {
     double latency_ms;
     double bytes_per_ms;
@@ -41,7 +42,7 @@ struct links {
     uint8_t *coming;
     size_t room;
     struct finding
-        *findings;  /* [workers][workers] from one to another; those of oneself at first */
+        *findings;  /* [workers][workers] from one to another; at first only the own row */
     double *sorted; /* [workers * workers] */
 };
 
@@ -57,7 +58,7 @@ static double cpu_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* Send and receive at once; either peer may be the worker itself, for none.
+/* Send and receive at once; if either peer is the worker itself, that half is skipped.
  *   came  bytes received */
 static enum syn_status swap(const struct links *links, size_t to, size_t bytes, size_t from,
                             size_t *came)
@@ -88,7 +89,7 @@ static enum syn_status receive_from(const struct links *links, size_t peer, size
     return swap(links, links->group->rank, 0, peer, bytes);
 }
 
-/* One message there and one byte back. */
+/* Send one message and receive one byte back. */
 static enum syn_status ask(const struct links *links, size_t peer, size_t bytes, double *ms)
 {
     size_t came;
@@ -99,7 +100,7 @@ static enum syn_status ask(const struct links *links, size_t peer, size_t bytes,
     return SYN_OK;
 }
 
-/* Answer until an empty message says that it is enough. */
+/* Answer messages until an empty one signals the end. */
 static enum syn_status answer(const struct links *links, size_t peer)
 {
     for (;;) {
@@ -111,7 +112,7 @@ static enum syn_status answer(const struct links *links, size_t peer)
     }
 }
 
-/* Find out about the way to a peer that answers. */
+/* Measure the path to a peer that answers. */
 static enum syn_status question(const struct links *links, size_t peer, struct finding *finding)
 {
     double times[PINGS];
@@ -133,9 +134,9 @@ static enum syn_status question(const struct links *links, size_t peer, struct f
     return send_to(links, peer, 0);
 }
 
-/* Whom a worker meets in a round of the tournament; itself if it rests. With an even number of
- * places the last one stays and the others go around; with an odd number of workers nobody is in
- * the last place. */
+/* The worker that a worker is paired with in a round of the tournament; itself if it sits out. The
+ * number of places is even: the last place is fixed and the others rotate; with an odd number of
+ * workers the last place is empty. */
 static size_t opponent(size_t rank, size_t workers, size_t round)
 {
     size_t around = (workers + 1) / 2 * 2 - 1;
@@ -165,7 +166,7 @@ static enum syn_status measure_pairs(struct links *links)
     return SYN_OK;
 }
 
-/* Everyone's row to everyone, around the ring. */
+/* Send every worker's row to every worker, around the ring. */
 static enum syn_status share_findings(struct links *links)
 {
     struct syn_group *group = links->group;
@@ -186,8 +187,8 @@ static enum syn_status share_findings(struct links *links)
     return SYN_OK;
 }
 
-/* How many shifts keep links of that bandwidth busy for some time, the same for all workers: links
- * may let a burst pass after a rest. */
+/* The number of shifts that keep links of that bandwidth busy for some time, because links may let
+ * a burst pass after a pause. The same for all workers. */
 static size_t count_shifts(size_t bytes, double bytes_per_ms)
 {
     double wanted = SHIFTING_MS * bytes_per_ms / (double)bytes;
@@ -196,7 +197,7 @@ static size_t count_shifts(size_t bytes, double bytes_per_ms)
                                   : (size_t)wanted;
 }
 
-/* The mean time of a shift around the ring, after a quarter of as many that do not count. */
+/* The mean time of a shift around the ring, after a quarter as many that are not counted. */
 static enum syn_status measure_shifts(const struct links *links, size_t bytes, size_t count,
                                       double *ms, double *busy_ms)
 {
@@ -212,7 +213,8 @@ static enum syn_status measure_shifts(const struct links *links, size_t bytes, s
     return SYN_OK;
 }
 
-/* The mean time of a shift of those that an all-reduce around the ring takes, after a rest. */
+/* The mean time per shift of as many shifts as an all-reduce around the ring takes, after a
+ * pause. */
 static enum syn_status measure_rested(const struct links *links, size_t bytes, double rest_ms,
                                       double *ms)
 {
@@ -233,7 +235,7 @@ static enum syn_status measure_rested(const struct links *links, size_t bytes, d
     return SYN_OK;
 }
 
-/* The largest of everyone's numbers. */
+/* The maximum of each number over all workers. */
 static enum syn_status exchange_worst(const struct links *links, double *numbers, size_t count)
 {
     size_t bytes = count * sizeof *numbers;
@@ -241,7 +243,7 @@ static enum syn_status exchange_worst(const struct links *links, double *numbers
     for (size_t s = 0; s + 1 < links->group->workers; s++) {
         size_t came;
         SYN_TRY(swap(links, links->right, bytes, links->left, &came));
-        memcpy(links->going, links->coming, bytes); /* passed on as it came */
+        memcpy(links->going, links->coming, bytes); /* passed on as received */
         for (size_t i = 0; i < count; i++) {
             double received;
             memcpy(&received, links->coming + i * sizeof received, sizeof received);
@@ -251,7 +253,7 @@ static enum syn_status exchange_worst(const struct links *links, double *numbers
     return SYN_OK;
 }
 
-/* Take in what one worker found out about its way to another. */
+/* Include what one worker measured on its path to another. */
 static void add_pair(const struct finding *finding, size_t from, size_t to,
                      struct syn_links_measure *result)
 {
@@ -297,7 +299,7 @@ static enum syn_status open_links(struct links *links, size_t bytes)
 static enum syn_status measure(struct links *links, size_t bytes, double rest_ms,
                                struct syn_links_measure *result)
 {
-    double worst[4]; /* together: latency, time, processor's time; rested */
+    double worst[4]; /* together: latency, time, CPU time; rested */
     double none;
     SYN_TRY(open_links(links, bytes));
     SYN_TRY(measure_pairs(links));
@@ -326,7 +328,7 @@ enum syn_status syn_measure_links(struct syn_group *group, size_t bytes, double 
         return syn_fail(SYN_INVALID, "message size is %zu bytes; expected 1 to %zu", bytes,
                         MOST_BYTES);
     if (!(rest_ms >= 0 && rest_ms <= MOST_REST))
-        return syn_fail(SYN_INVALID, "rest is %g ms; expected 0 to %g", rest_ms, MOST_REST);
+        return syn_fail(SYN_INVALID, "pause is %g ms; expected 0 to %g", rest_ms, MOST_REST);
     links.right = (group->rank + 1) % group->workers;
     links.left = (group->rank + group->workers - 1) % group->workers;
     enum syn_status status = measure(&links, bytes, rest_ms, &made);

@@ -1,5 +1,5 @@
-/* Selection beside its limit: one fused pass over the same memory. Both see the same data, turn
- * about, so that the machine's moods touch both. */
+/* Measures selection, compared with its limit: one fused pass over the same memory. The two
+ * alternate on the same data, so that fluctuations of the machine affect both. */
 #include <syncopate/measure.h>
 
 #include <math.h>
@@ -16,8 +16,8 @@
 struct bench {
     const struct syn_residual_type *residual_type;
     const struct syn_select_type *select_type;
-    struct syn_residual residuals[2]; /* before and after, turn about */
-    float *in_place;                  /* the limit's own residual */
+    struct syn_residual residuals[2]; /* before and after, alternating */
+    float *in_place;                  /* the residual used for the limit */
     float *gradient;
     void *select;
     struct syn_pool *pool;
@@ -69,7 +69,7 @@ static enum syn_status open_bench(struct bench *bench, const struct syn_reducer_
                                     &bench->select);
 }
 
-/* A new gradient for each step, cheaply: the same normal numbers, from another place on. */
+/* A new gradient for each step, cheaply: a small stock of normal numbers, reused many times. */
 static void renew_gradient(struct bench *bench, size_t step)
 {
     enum { STOCK = 65536 };
@@ -86,8 +86,8 @@ static void renew_gradient(struct bench *bench, size_t step)
     }
 }
 
-/* The limit: residual += gradient in place, every magnitude compared with a cutoff that none is
- * above. */
+/* The limit: residual += gradient in place, with every magnitude compared with a cutoff that none
+ * exceeds. */
 static double time_pass(struct bench *bench)
 {
     struct syn_scan scan = {.cutoff = SYN_COLLECT_NOTHING};
@@ -120,7 +120,7 @@ static double time_pick(struct bench *bench, const struct syn_reducer_options *o
 enum syn_status syn_measure_select(const struct syn_reducer_options *options, size_t size,
                                    size_t repeats, struct syn_select_measure *result)
 {
-    enum { SETTLING = 6 }; /* steps until residual and guess are in their steady state */
+    enum { SETTLING = 6 }; /* steps until residual and guess reach their steady state */
     SYN_TRY(syn_reducer_check(options));
     if (syn_select_find(options->select)->is_dense || size == 0 || repeats == 0)
         return syn_fail(SYN_INVALID, "nothing to measure: select %s, %zu floats, %zu repeats",

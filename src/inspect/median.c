@@ -1,4 +1,4 @@
-/* Insertion sort: there are a handful of times. */
+/* Insertion sort: there are only a handful of times. */
 #include "inspect/median.h"
 
 double syn_median(double *times, size_t count)

@@ -1,10 +1,10 @@
-/* The median of a few times: robust against the machine's other work. */
+/* The median of a few times: robust against other load on the machine. */
 #ifndef SYN_INSPECT_MEDIAN_H
 #define SYN_INSPECT_MEDIAN_H
 
 #include <stddef.h>
 
-/* The middle one; times are sorted on the way. count >= 1. */
+/* The median; sorts times in place. count >= 1. */
 double syn_median(double *times, size_t count);
 
 #endif

@@ -35,15 +35,15 @@ static const struct {
     const char *help;
     const struct syn_part *(*row)(size_t i);
 } kinds[] = {
-    {"recipe", "a published method: a choice of the parts below", recipe_part},
+    {"recipe", "a published method: a combination of the parts below", recipe_part},
     {"schedule", "when a worker waits for the others", schedule_part},
     {"store", "where the global weights live", store_part},
-    {"local", "how a worker moves on while it waits", local_part},
+    {"local", "how a worker updates its own weights until the global ones arrive", local_part},
     {"optimizer", "how a merged gradient changes the weights", syn_optimizer_part},
-    {"residual", "what is kept of a gradient that was not sent", residual_part},
+    {"residual", "how the unsent part of a gradient is kept", residual_part},
     {"select", "which entries of the gradient are sent", select_part},
-    {"values", "how values travel", value_part},
-    {"indices", "how indices travel", index_part},
+    {"values", "the form in which values are sent", value_part},
+    {"indices", "the form in which indices are sent", index_part},
     {"exchange", "how the workers' contributions become one", exchange_part},
     {"transport", "how bytes travel between workers", transport_part},
 };

@@ -1,5 +1,5 @@
-/* Knuth's selection sampling: one pass over all indices, each taken with the chance that is left
- * for it. */
+/* Knuth's selection sampling: one pass over all indices, each taken with the probability (entries
+ * still needed) / (indices left). */
 #include "inspect/sample.h"
 
 void syn_sample_list(struct syn_random *random, size_t size, size_t count, struct syn_list *list)

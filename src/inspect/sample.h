@@ -1,4 +1,4 @@
-/* Made-up contributions to measure with. */
+/* Random contributions to measure with. */
 #ifndef SYN_INSPECT_SAMPLE_H
 #define SYN_INSPECT_SAMPLE_H
 
@@ -6,8 +6,8 @@
 
 #include "tensor/list.h"
 
-/* Make list one of count out of size entries, each set of indices as likely as any other, with
- * normal values. The list has the room; count <= size. */
+/* Fill list with count random entries out of size, every set of indices being equally likely, with
+ * normally distributed values. The list must have room for them; count <= size. */
 void syn_sample_list(struct syn_random *random, size_t size, size_t count, struct syn_list *list);
 
 #endif

@@ -22,7 +22,7 @@ struct syn_group_options {
 #undef SYN_SETTING
 };
 
-/* The rows behind syn_group_options. */
+/* The settings table of syn_group_options. */
 extern const struct syn_settings_table syn_group_settings;
 
 struct syn_caller_transport;

@@ -70,7 +70,7 @@ struct syn_links_measure {
     /* All workers at once, each sending to its right neighbour and receiving from its left one. */
     double together_latency_ms; /* with messages of one byte */
     double together_ms;         /* with messages of the size asked for, one after the other */
-    double together_cpu_ms;     /* CPU time of a worker in that time */
+    double together_cpu_ms;     /* of that, the CPU time of a worker */
     double rested_ms;           /* as together_ms, for the 2(P - 1) messages after a pause: a link
                                  * may save up a burst while it is idle */
 };

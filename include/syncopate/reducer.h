@@ -55,7 +55,7 @@ enum syn_status syn_reducer_open(struct syn_group *group, const struct syn_layou
 /* What may change from step to step; must be the same on all workers. */
 struct syn_step {
     double density; /* for topk, threshold-mode target and exchange adaptive; at most the options'
-                     * density_max, or, for adaptive, 1 */
+                     * density_max; adaptive also allows 1 */
     float scale;    /* multiplies the gradient; strom sends lr * gradient, in units of weights */
     const char *values; /* adaptive: the value form at density 1; NULL: that of the options */
 };
@@ -168,7 +168,7 @@ size_t syn_reducer_state_bytes(const struct syn_reducer *reducer);
 enum syn_status syn_reducer_save(const struct syn_reducer *reducer, void *bytes);
 
 /* Restore a state that syn_reducer_save() wrote for the same layout. SYN_FORMAT if it is damaged or
- * something else; the reducer is then unchanged. No step may be under way. */
+ * not such a state; the reducer is then unchanged. No step may be under way. */
 enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes, size_t count);
 
 /* Restore from the states of all workers of a run with a different number of workers. Those whose

@@ -81,8 +81,8 @@ struct syn_rates {
  * NaN or infinity in any worker's gradient is SYN_NONFINITE on all workers, in the same call, and
  * training may continue with the next step. Without a delay, the step did not happen: weights,
  * residuals and the optimizer's state are as before it. With a delay, the failure may be detected
- * up to `window` steps late, possibly by syn_worker_settle() or syn_worker_save(). Then none of the
- * steps handed over since the bad one happened, nor did the one that fails; the workers' own
+ * up to `window` steps late, possibly by syn_worker_settle() or syn_worker_save(). Then the steps
+ * handed over from the bad one on did not happen, nor did the one that fails; the workers' own
  * weights and snapshots are reset to the global weights, which are written to weights. The cause
  * names the tensor; in store shards, only on the worker whose gradient it is.
  *

@@ -161,7 +161,7 @@ struct syn_loader_options {
     size_t threads; /* pictures: decode on this many threads; 0 means 1 */
 };
 
-/* One worker, seed 1, no augmentation, 35 words at a time. */
+/* Defaults: one worker, seed 1, no augmentation, 35 words at a time. */
 struct syn_loader_options syn_loader_defaults(enum syn_data_part part, size_t batch);
 
 /* A prepared batch. Arrays always have the full shape, with the options' batch and time, and are

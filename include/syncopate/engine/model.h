@@ -256,7 +256,7 @@ typedef int syn_node;
 enum syn_status syn_graph_new(struct syn_graph **graph);
 void syn_graph_free(struct syn_graph *graph);
 
-/* The input; exactly one of these, first. */
+/* The input: call exactly one of these, first. */
 syn_node syn_graph_images(struct syn_graph *graph, size_t channels, size_t height, size_t width);
 syn_node syn_graph_tokens(struct syn_graph *graph, size_t vocabulary);
 
@@ -319,7 +319,7 @@ syn_node syn_graph_embedding(struct syn_graph *graph, const char *name, syn_node
  * the order input, forget, cell, output. */
 syn_node syn_graph_lstm(struct syn_graph *graph, const char *name, syn_node from, size_t hidden);
 
-/* Softmax and cross-entropy against the labels; exactly one, last. */
+/* Softmax and cross-entropy against the labels: call it exactly once, last. */
 syn_node syn_graph_cross_entropy(struct syn_graph *graph, syn_node from);
 
 #ifdef __cplusplus

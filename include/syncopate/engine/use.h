@@ -33,9 +33,9 @@ struct syn_quality {
 
 void syn_quality_free(struct syn_quality *quality);
 
-/* Evaluate weights on a part of a data set. As in training, it is divided into the batches of the
- * number of workers in the options, so that the weights of a run give exactly the values that the
- * run logged.
+/* Evaluate weights on a part of a data set. The part is divided into batches as in training with
+ * the options' number of workers, so that the weights of a run give exactly the values that the run
+ * logged.
  *   options  model, data, workers, batch, time and threads are used (threads 0: one)
  * Weights of another model, or data that do not fit: SYN_INVALID. A loss that is not finite:
  * SYN_NONFINITE. */
@@ -65,9 +65,9 @@ enum syn_status syn_predictor_open(const struct syn_train_options *options,
 /* Whether it reads text. */
 bool syn_predictor_on_text(const struct syn_predictor *predictor);
 
-/* Classify an image. The file is a JPEG or PNG, which is resized to the images of the data set, or
- * contains exactly the bytes (or floats) of one image as in the data set, [channel][height][width];
- * anything else: SYN_FORMAT.
+/* Classify an image. The file is a JPEG or PNG, which is resized to the size of the data set's
+ * images, or contains exactly the bytes (or floats) of one image as in the data set,
+ * [channel][height][width]; anything else: SYN_FORMAT.
  *   count  number of guesses: that of all classes, at most SYN_GUESSES */
 enum syn_status syn_predict_image(struct syn_predictor *predictor, const char *path,
                                   struct syn_guess guesses[SYN_GUESSES], size_t *count);

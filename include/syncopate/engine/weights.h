@@ -69,9 +69,9 @@ enum syn_weights_which { SYN_WEIGHTS_LAST, SYN_WEIGHTS_BEST };
 enum syn_status syn_weights_of_run(const char *directory, enum syn_weights_which which,
                                    struct syn_weights **weights);
 
-/* Read a weights file: .npz if its name ends so, otherwise safetensors. Values are loaded as
- * 32-bit floats; counters that PyTorch saves with batch norm (num_batches_tracked) are skipped.
- * A file that cannot be read: SYN_IO; any other problem, including a value that is not finite:
+/* Read a weights file: NumPy if its name ends in .npz, otherwise safetensors. Values are loaded as
+ * 32-bit floats; counters that PyTorch saves with batch norm (num_batches_tracked) are skipped. A
+ * file that cannot be read: SYN_IO; any other problem, including a value that is not finite:
  * SYN_FORMAT. */
 enum syn_status syn_weights_load(const char *path, struct syn_weights **weights);
 

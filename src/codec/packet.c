@@ -167,8 +167,8 @@ static enum syn_status decode_body(const struct head *head, const uint8_t *body,
     size_t count = head->word[6];
     bool is_scale_bad = !(scale > 0) || syn_magnitude(scale) >= SYN_INFINITY_BITS;
     if (values->needs_scale && count > 0 && is_scale_bad)
-        return syn_fail(SYN_FORMAT, "packet from worker %zu: scale is %g; expected above 0", sender,
-                        (double)scale);
+        return syn_fail(SYN_FORMAT, "packet from worker %zu: scale is %g; expected above 0, finite",
+                        sender, (double)scale);
     if (count > head->word[5] || count > list->capacity)
         return syn_fail(SYN_FORMAT, "packet from worker %zu: %zu entries; expected at most %u",
                         sender, count, head->word[5]);

@@ -185,13 +185,13 @@ class Run(unittest.TestCase):
         self.assertEqual(self.settings()["lr_from"], 1)
 
     def test_a_signal_in_the_middle_of_a_long_step_leaves_a_checkpoint(self):
-        """A step of 6,000 batches; mpirun gets the signal. It waits for longer than by default before it kills, for a
-        test must not depend on speed."""
+        """A step of 6,000 batches; mpirun gets the signal. It waits longer than it does by default before it kills, because
+        a test must not depend on speed."""
         if not MPIRUN:
             self.skipTest("no mpirun")
         slow = ["--model", "resnet20", "--data", "synthetic", "--synthetic-examples", "12000", "--threads", "1",
                 "--batch", "1", "--accumulate", "6000", "--evaluate", "off"]
-        patience = {"OMPI_MCA_odls_base_sigkill_timeout": "5", "PRTE_MCA_odls_base_sigkill_timeout": "5"}
+        patience = {"OMPI_MCA_odls_base_sigkill_timeout": "10", "PRTE_MCA_odls_base_sigkill_timeout": "10"}
         for ranks, number, algo in ((2, signal.SIGINT, ["ssgd"]), (3, signal.SIGTERM, ["asgd", "--servers", "1"])):
             with self.subTest(algo=algo, number=number):
                 self.out = os.path.join(self.home.name, f"{algo[0]}-{number}")

@@ -289,7 +289,7 @@ static void a_gap_without_its_low_bits_is_refused(void **state)
     size_t bytes = encode(&bag, syn_value_find("f32"), syn_index_find("rice"));
     reseal(bag.packet, bytes - 1);
     assert_status(SYN_FORMAT, decode(&bag, bytes - 1, &content));
-    assert_non_null(strstr(syn_error_text(), "cut off"));
+    assert_non_null(strstr(syn_error_text(), "truncated"));
     close_bag(&bag);
 }
 

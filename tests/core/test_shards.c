@@ -164,7 +164,7 @@ static void buckets_are_refused(void **state)
     assert_ok(syn_worker_check(&options));
     options.store = "shards";
     assert_status(SYN_INVALID, syn_worker_check(&options));
-    assert_non_null(strstr(syn_error_text(), "bucket-bytes must be 0, not 900"));
+    assert_non_null(strstr(syn_error_text(), "use bucket-bytes 0, not 900"));
 }
 
 int main(void)

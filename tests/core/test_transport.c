@@ -430,7 +430,7 @@ static void a_group_is_opened_by_the_name_of_its_transport(void **state)
     }
     assert_int_equal(syn_group_open("pigeons", &place, NULL, groups), SYN_INVALID);
     assert_string_equal(syn_error_text(),
-                        "no transport \"pigeons\"; there is threads, mpi, caller");
+                        "unknown transport \"pigeons\"; expected one of threads, mpi, caller");
     assert_int_equal(syn_group_open("threads", NULL, NULL, groups), SYN_INVALID);
     assert_int_equal(syn_group_open("caller", NULL, NULL, groups), SYN_INVALID);
 }

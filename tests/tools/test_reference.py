@@ -43,7 +43,7 @@ class Reference(ProjectTest):
         with open(os.path.join(ROOT, "build", "reference", "worker_8h.html"), encoding="utf-8") as file:
             page = file.read()
         self.assertIn("syn_worker_step", page)
-        self.assertIn("get the weights for the next", page)
+        self.assertIn("get the weights to compute the next one at", page)
 
 
 if __name__ == "__main__":

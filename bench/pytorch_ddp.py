@@ -86,7 +86,7 @@ class Run:
         self.descent = torch.optim.SGD(self.model.parameters(), flags.lr, flags.momentum,
                                        weight_decay=flags.weight_decay)
         self.order = None
-        self.times, self.judged = [], []
+        self.times, self.evaluations = [], []
 
     def step(self, number):
         per_epoch = -(-len(self.images) // (self.flags.batch * self.workers))
@@ -105,7 +105,7 @@ class Run:
             inner = getattr(self.model, "module", self.model)
             accuracy[0] = evaluate(inner, images, labels)[1]
         torch.distributed.broadcast(accuracy, 0)
-        self.judged.append({"step": number, "seconds": sum(self.times), "test_accuracy": accuracy.item()})
+        self.evaluations.append({"step": number, "seconds": sum(self.times), "test_accuracy": accuracy.item()})
         return accuracy.item()
 
     def go(self):
@@ -129,7 +129,7 @@ class Run:
         mean = sum(self.times) / len(self.times)
         return {"engine": "pytorch", "hook": flags.hook, "layout": self.layout, "steps": len(self.times),
                 "ms_per_step": 1e3 * (mean if flags.eval_every else wall),
-                "bytes_out_per_step": (bytes_sent() - sent) / steady, "judged": self.judged}
+                "bytes_out_per_step": (bytes_sent() - sent) / steady, "evaluations": self.evaluations}
 
 
 def main():

@@ -88,7 +88,7 @@ static enum syn_status step(struct worker *worker, struct syn_reducer *reducer)
 }
 
 /* One line for each method, redrawn in place on a terminal. Only worker 0 prints. */
-static void tell(const struct worker *worker, size_t done)
+static void print_progress(const struct worker *worker, size_t done)
 {
     bool is_last = done == STEPS;
     bool on_terminal = isatty(STDOUT_FILENO) == 1;
@@ -111,12 +111,12 @@ static enum syn_status train(struct worker *worker)
         status = syn_reducer_open(worker->group, worker->layout, &options, &reducer);
     for (size_t i = 0; i < STEPS && status == SYN_OK; i++) {
         worker->loss = gradient_at(&worker->rows, worker->weights, worker->gradient);
-        tell(worker, i);
+        print_progress(worker, i);
         status = step(worker, reducer);
     }
     worker->loss = gradient_at(&worker->rows, worker->weights, worker->gradient);
     if (status == SYN_OK)
-        tell(worker, STEPS);
+        print_progress(worker, STEPS);
     else
         snprintf(worker->cause, sizeof worker->cause, "%s", syn_error_text());
     syn_reducer_close(reducer);

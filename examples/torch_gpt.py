@@ -32,19 +32,19 @@ class Block(nn.Module):
         super().__init__()
         self.heads = heads
         self.norm_look, self.norm_think = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.ask, self.tell = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.qkv, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.think = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def look(self, x):
         batch, length, width = x.shape
-        query, key, value = self.ask(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        query, key, value = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         if hasattr(F, "scaled_dot_product_attention"):
             seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:  # PyTorch 1.13
             scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
             later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
             seen = scores.masked_fill(later, -math.inf).softmax(-1) @ value
-        return self.tell(seen.transpose(1, 2).reshape(batch, length, width))
+        return self.project(seen.transpose(1, 2).reshape(batch, length, width))
 
     def forward(self, x):
         x = x + self.look(self.norm_look(x))
@@ -209,12 +209,12 @@ def main():
             print(f"step {step + 1} of {flags.steps}: loss {loss:.4f}", flush=True)
     seconds = time.perf_counter() - began
     with method.evaluating():
-        judged = evaluate(model, held_out, flags)
+        loss = evaluate(model, held_out, flags)
     if metrics:
-        metrics.evaluated(judged)
+        metrics.evaluated(loss)
         metrics.finish()
     summary = {"algo": flags.algo, "workers": workers, "parameters": method.parameters, "steps": flags.steps,
-               "seconds": seconds, "ms_per_step": 1e3 * seconds / flags.steps, "valid_loss": judged,
+               "seconds": seconds, "ms_per_step": 1e3 * seconds / flags.steps, "valid_loss": loss,
                **method.cost(flags.steps)}
     method.close()
     if rank == 0:

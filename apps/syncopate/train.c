@@ -107,7 +107,7 @@ static void put_quality(char *text, size_t capacity, const struct syn_train_prog
         snprintf(text, capacity, "validation perplexity %.2f", exp(now->validation_loss));
 }
 
-static bool tell(void *context, const struct syn_train_progress *now)
+static bool show_progress(void *context, const struct syn_train_progress *now)
 {
     char words[192];
     char quality[64];
@@ -274,7 +274,7 @@ static int run(const struct command *self, int argc, char **argv)
     snprintf(title, sizeof title, "%s on %s", options.model, options.data.data);
     catch_signals();
     progress_begin(&bar, title, 0);
-    const struct syn_train_watch watch = {tell, &bar, stops};
+    const struct syn_train_watch watch = {show_progress, &bar, stops};
     syn_log_to(log_until_stopped, NULL, SYN_LOG_INFO);
     status = refuse_lone_process(argc, argv);
     if (status == SYN_OK)

@@ -108,7 +108,7 @@ static enum syn_status read_documents(const char *from, struct buffer texts[SYN_
 {
     size_t document = 0;
     for (size_t g = 0; g < sizeof genres / sizeof genres[0]; g++) {
-        SYN_TRY(syn_progress_tell(progress, "converting", document, DOCUMENTS));
+        SYN_TRY(syn_progress_report(progress, "converting", document, DOCUMENTS));
         for (int i = 1; i <= genres[g].count; i++, document++) {
             char name[16];
             struct syn_blob blob;

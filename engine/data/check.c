@@ -12,10 +12,10 @@
 #define PIECE       ((size_t)4 << 20)
 #define DIGEST_TEXT (2 * SHA256_DIGEST_SIZE + 1) /* in hexadecimal, with its NUL */
 
-enum syn_status syn_progress_tell(const struct syn_progress *progress, const char *what,
-                                  uint64_t done, uint64_t total)
+enum syn_status syn_progress_report(const struct syn_progress *progress, const char *what,
+                                    uint64_t done, uint64_t total)
 {
-    if (!progress->tell || progress->tell(progress->context, what, done, total))
+    if (!progress->callback || progress->callback(progress->context, what, done, total))
         return SYN_OK;
     return syn_report(SYN_STOPPED, "stopped while %s", what);
 }
@@ -28,7 +28,7 @@ static enum syn_status hash(const struct syn_blob *file, const struct syn_progre
     sha256_init(&sha);
     for (size_t at = 0; at < file->count; at += PIECE) {
         size_t left = file->count - at;
-        SYN_TRY(syn_progress_tell(progress, "checking", at, file->count));
+        SYN_TRY(syn_progress_report(progress, "checking", at, file->count));
         sha256_update(&sha, left < PIECE ? left : PIECE, file->bytes + at);
     }
     sha256_digest(&sha, sizeof digest, digest);

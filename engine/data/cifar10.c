@@ -92,7 +92,7 @@ static enum syn_status convert_pngs(const char *from, const char *to, uint8_t *l
         char name[32];
         char png[SYN_PATH_BYTES];
         char bin[SYN_PATH_BYTES];
-        SYN_TRY(syn_progress_tell(progress, "converting", i, TRAIN_FILES + 1));
+        SYN_TRY(syn_progress_report(progress, "converting", i, TRAIN_FILES + 1));
         if (i < TRAIN_FILES)
             snprintf(name, sizeof name, "data_batch_%zu.png", i + 1);
         else

@@ -74,7 +74,7 @@ enum syn_status syn_get_copy(const struct syn_data_file *files, size_t count, co
         char source[SYN_PATH_BYTES];
         char target[SYN_PATH_BYTES];
         struct syn_blob contents;
-        SYN_TRY(syn_progress_tell(progress, "unpacking", i, count));
+        SYN_TRY(syn_progress_report(progress, "unpacking", i, count));
         SYN_TRY(syn_path_join(source, from, files[i].name));
         SYN_TRY(syn_path_join(target, to, files[i].name));
         SYN_TRY(syn_blob_open(source, &contents));

@@ -45,7 +45,7 @@ static enum syn_status write_part(struct packing *p, enum syn_data_part part, ui
     const size_t bytes = 3 * pictures->size * pictures->size;
     bool flips;
     for (size_t i = 0; i < p->data->info.count[part]; i++) {
-        SYN_TRY(syn_progress_tell(p->progress, "packing", p->seen++, pictures->count));
+        SYN_TRY(syn_progress_report(p->progress, "packing", p->seen++, pictures->count));
         if (!syn_pictures_make(pictures, store->places[i], &p->scratch, NULL, &flips))
             continue;
         if (fwrite(p->scratch.frame, 1, bytes, p->to) != bytes)

@@ -196,7 +196,7 @@ enum syn_status syn_pictures_check(const struct syn_data *data, const struct syn
             hash = syn_pictures_hash(hash, pictures, i);
         else
             decode_file(pictures, &pictures->files[i], &scratch);
-        status = syn_progress_tell(progress, "checking", i + 1, pictures->count);
+        status = syn_progress_report(progress, "checking", i + 1, pictures->count);
     }
     syn_scratch_free(&scratch);
     SYN_TRY(status);

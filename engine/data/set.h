@@ -88,13 +88,13 @@ struct syn_data_source {
 
 /* Tells a listener about work under way, which may ask to stop. Never NULL inside. */
 struct syn_progress {
-    syn_data_progress *tell; /* NULL: no listener */
+    syn_data_progress *callback; /* NULL: no listener */
     void *context;
 };
 
-/* Tell done of total; SYN_STOPPED, reported, if the listener wants to stop. */
-enum syn_status syn_progress_tell(const struct syn_progress *progress, const char *what,
-                                  uint64_t done, uint64_t total);
+/* Report done of total; SYN_STOPPED, reported, if the listener wants to stop. */
+enum syn_status syn_progress_report(const struct syn_progress *progress, const char *what,
+                                    uint64_t done, uint64_t total);
 
 /* One data set: a file ending in its const descriptor, and a row in sets.def. */
 struct syn_data_set {

@@ -23,8 +23,8 @@ static bool goes_on(void *context)
     if (bytes != tool->bytes)
         tool->grown_ns = now;
     tool->bytes = bytes;
-    tool->why = syn_progress_tell(tool->progress, tool->what,
-                                  total && bytes > total ? total : bytes, total);
+    tool->why = syn_progress_report(tool->progress, tool->what,
+                                    total && bytes > total ? total : bytes, total);
     if (tool->why == SYN_OK && now - tool->grown_ns > STALL_NS)
         tool->why = SYN_TIMEOUT;
     return tool->why == SYN_OK;

@@ -308,7 +308,7 @@ static enum syn_status tell_final(const struct plan *plan, size_t kernel,
 {
     for (size_t i = syn_layout_count(layout); i-- > 0;)
         if (plan->final_kernel[i] == kernel)
-            SYN_TRY(hook->tell(hook->context, i));
+            SYN_TRY(hook->ready(hook->context, i));
     return SYN_OK;
 }
 

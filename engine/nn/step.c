@@ -95,7 +95,7 @@ static enum syn_status step_of_nothing(const struct syn_model *model,
     const struct syn_layout *layout = model->layouts[SPACE_WEIGHTS];
     memset(gradient, 0, syn_layout_size(layout) * sizeof *gradient);
     for (size_t i = syn_layout_count(layout); hook && i-- > 0;)
-        SYN_TRY(hook->tell(hook->context, i));
+        SYN_TRY(hook->ready(hook->context, i));
     return SYN_OK;
 }
 

@@ -27,7 +27,7 @@ def compare(*words):
 
 def speed(method, ms, repeat=0, sent=1000.0):
     return {"what": "speed", "rate": "100mbit", "method": method, "ms_per_step": ms, "bytes_out_per_step": sent,
-            "repeat": repeat, "judged": []}
+            "repeat": repeat, "evaluations": []}
 
 
 class Show(unittest.TestCase):
@@ -56,14 +56,14 @@ class Show(unittest.TestCase):
         self.assertIn("| ssgd | 110.0 | 100.0 | +10 % |", output)
 
     def test_time_to_the_target_is_that_of_the_first_evaluation_above_it(self):
-        run = {**speed("ddp", 50), "what": "accuracy", "judged": [
+        run = {**speed("ddp", 50), "what": "accuracy", "evaluations": [
             {"step": 10, "seconds": 1.0, "test_accuracy": 0.9}, {"step": 20, "seconds": 2.0, "test_accuracy": 0.99},
             {"step": 30, "seconds": 3.0, "test_accuracy": 0.98}]}
         self.assertIn("| ddp | 2.0 | 20 | 50.0 | 99.00% | 1 of 1 |", self.show(run))
 
     def test_a_target_that_was_not_reached_is_not_made_up(self):
         run = {**speed("ddp", 50), "what": "accuracy",
-               "judged": [{"step": 10, "seconds": 1.0, "test_accuracy": 0.9}]}
+               "evaluations": [{"step": 10, "seconds": 1.0, "test_accuracy": 0.9}]}
         self.assertIn("| ddp | - | - | 50.0 | 90.00% | 0 of 1 |", self.show(run))
 
 
@@ -117,7 +117,7 @@ class Clock(unittest.TestCase):
         made = module.whole_run([
             {"step": 20, "step_ms": 1, "seconds": 2.0, "bytes_out": 5}, {"step": 20, "test_accuracy": 0.5, "seconds": 3.0},
             {"step": 40, "step_ms": 1, "seconds": 4.5, "bytes_out": 7}, {"step": 40, "test_accuracy": 0.9, "seconds": 5.0}])
-        self.assertEqual([judged["seconds"] for judged in made["judged"]], [2.0, 3.5])
+        self.assertEqual([evaluation["seconds"] for evaluation in made["evaluations"]], [2.0, 3.5])
         self.assertEqual((made["ms_per_step"], made["bytes_out_per_step"]), (87.5, 6.0))
 
 

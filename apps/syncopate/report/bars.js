@@ -62,9 +62,9 @@ class BarChart extends Chart {
             group.append(shape('rect', {x: 2, y: top + 43, width: Math.max(0.5, wide.at(values.exchange) - 2),
                 height: 6, fill: fillOf('exchange'), 'data-part': 'exchange', 'data-value': values.exchange}));
         group.append(shape('rect', {x: 0, y: top, width: this.width, height: ROW - 4, fill: 'transparent'}));
-        const tell = event => tip.show(event.clientX, event.clientY, name, partTips(values));
-        group.addEventListener('pointermove', tell);
-        group.addEventListener('pointerdown', tell);
+        const showTip = event => tip.show(event.clientX, event.clientY, name, partTips(values));
+        group.addEventListener('pointermove', showTip);
+        group.addEventListener('pointerdown', showTip);
         group.addEventListener('pointerleave', () => tip.hide());
         this.svg.append(group);
         this.text(2, top + 15, 'start', shortened(name, this.width / 7.5), 'name');
@@ -74,7 +74,7 @@ class BarChart extends Chart {
         return this.what.length;
     }
 
-    tell() {
+    showCurrent() {
         const {name, values} = this.what[this.place];
         tip.show(...this.onScreen(this.width / 3, this.place * ROW + 21), name, partTips(values));
     }
@@ -117,7 +117,7 @@ class StripChart extends Chart {
         return this.what.columns.length;
     }
 
-    tell() {
+    showCurrent() {
         const {from, to, values} = this.what.columns[this.place];
         tip.show(...this.onScreen(this.scaleX.at((from + to) / 2), this.height * 0.4),
             `${this.title.textContent}, steps ${words(from, 7)}–${words(to, 7)}`, partTips(values));
@@ -129,6 +129,6 @@ class StripChart extends Chart {
         const at = (event.clientX - box.left) / box.width * this.width;
         const far = i => Math.abs(this.scaleX.at((this.what.columns[i].from + this.what.columns[i].to) / 2) - at);
         this.place = this.what.columns.reduce((best, _, i) => far(i) < far(best) ? i : best, 0);
-        this.tell();
+        this.showCurrent();
     }
 }

@@ -251,7 +251,7 @@ class Chart {
         return [box.left + x / this.width * box.width, box.top + y / this.height * box.height];
     }
 
-    // Arrow keys step through count() positions; tell() shows the current one.
+    // Arrow keys step through count() positions; showCurrent() shows the current one.
     key(event) {
         const last = this.count() - 1;
         const now = this.place ?? -1;
@@ -262,7 +262,7 @@ class Chart {
         if (next === undefined || last < 0) return;
         event.preventDefault();
         this.place = next;
-        this.tell();
+        this.showCurrent();
     }
 
     leave() {
@@ -364,7 +364,7 @@ class LineChart extends Chart {
         return this.places.length;
     }
 
-    tell() {
+    showCurrent() {
         const {x, y} = this.what;
         this.drawCursor();
         const rows = this.near().sort(([a], [b]) => a.index - b.index).map(([one, point]) =>
@@ -379,7 +379,7 @@ class LineChart extends Chart {
         const at = (event.clientX - box.left) / box.width * this.width;
         const far = i => Math.abs(this.scaleX.at(this.places[i]) - at);
         this.place = this.places.reduce((best, _, i) => far(i) < far(best) ? i : best, 0);
-        this.tell();
+        this.showCurrent();
     }
 
     leave() {

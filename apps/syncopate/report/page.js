@@ -396,21 +396,21 @@ function show({runs: entries, follow: isFollowed}) {
     showTitle(runs.length, simulations.length);
 }
 
-function tellState(name, text) {
+function showState(name, text) {
     const state = document.getElementById('state');
     if (state.textContent !== text) state.textContent = text;
     state.className = name;
 }
 
-function tellFollowing({runs}) {
+function showFollowing({runs}) {
     const goesOn = runs.some(entry => entry.settings && !entry.summary);
-    tellState('live', goesOn ? 'Following: this page updates automatically.' : 'All runs have ended.');
+    showState('live', goesOn ? 'Following: this page updates automatically.' : 'All runs have ended.');
 }
 
 // Poll our server once a second, less often while it does not respond; the response is empty if nothing is new.
 async function follow(latest) {
     let pause = 1000;
-    tellFollowing(latest);
+    showFollowing(latest);
     for (;;) {
         await new Promise(done => setTimeout(done, pause));
         try {
@@ -418,10 +418,10 @@ async function follow(latest) {
             const text = await answer.text();
             if (!answer.ok) throw new Error(text);
             if (text) show(latest = JSON.parse(text));
-            tellFollowing(latest);
+            showFollowing(latest);
             pause = 1000;
         } catch (error) {
-            tellState('lost', `No connection (${error.message}). Showing the last known state.`);
+            showState('lost', `No connection (${error.message}). Showing the last known state.`);
             pause = Math.min(2 * pause, 15000);
         }
     }

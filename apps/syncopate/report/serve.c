@@ -1,6 +1,6 @@
 /* One thread and poll(): a handful of browser tabs send a request once a second. The number of
- * connections, the bytes of a request and the duration of a visit are all bounded, so a client that
- * connects and sends nothing only occupies a place for a while. */
+ * connections, the bytes of a request and the duration of a connection are all bounded, so a client
+ * that connects and sends nothing only occupies a slot for a while. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -20,13 +20,13 @@
 #include "http.h"
 #include "page.h"
 
-#define MOST_VISITS 16
-#define VISIT_MS    5000
-#define NAP_MS      500 /* a signal that arrives just before poll() is noticed after that */
+#define MAX_CONNECTIONS 16
+#define CONNECTION_MS   5000
+#define POLL_MS         500 /* a signal that arrives just before poll() is noticed after that */
 
 /* A connection. */
-struct visit {
-    int socket; /* -1: this place is free */
+struct connection {
+    int socket; /* -1: free */
     int64_t ends_ms;
     char request[HTTP_MOST_BYTES];
     size_t got;
@@ -39,7 +39,7 @@ struct server {
     size_t count;
     int listener;
     uint16_t port;
-    struct visit visits[MOST_VISITS];
+    struct connection connections[MAX_CONNECTIONS];
 };
 
 static volatile sig_atomic_t wants_end;
@@ -82,32 +82,32 @@ static enum syn_status listen_on(struct server *server, uint16_t port)
     if (server->listener < 0 || !make_patient(server->listener) ||
         setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
         bind(server->listener, (const struct sockaddr *)&name, sizeof name) != 0 ||
-        listen(server->listener, MOST_VISITS) != 0 ||
+        listen(server->listener, MAX_CONNECTIONS) != 0 ||
         getsockname(server->listener, (struct sockaddr *)&name, &bytes) != 0)
         return syn_report(SYN_IO, "cannot listen on 127.0.0.1, port %u: %s", port, strerror(errno));
     server->port = ntohs(name.sin_port);
     return SYN_OK;
 }
 
-static void end_visit(struct visit *visit)
+static void close_connection(struct connection *connection)
 {
-    close(visit->socket);
-    text_free(&visit->answer);
-    visit->socket = -1;
+    close(connection->socket);
+    text_free(&connection->answer);
+    connection->socket = -1;
 }
 
-static void welcome(struct server *server, struct visit *visit)
+static void accept_connection(struct server *server, struct connection *connection)
 {
     int found = accept(server->listener, NULL, NULL);
     if (found < 0)
         return;
-    *visit = (struct visit){.socket = found, .ends_ms = now_ms() + VISIT_MS};
+    *connection = (struct connection){.socket = found, .ends_ms = now_ms() + CONNECTION_MS};
     if (!make_patient(found))
-        end_visit(visit);
+        close_connection(connection);
 }
 
 /* Respond with the page or its data, from the current state of the runs. */
-static void show(const struct server *server, struct visit *visit, bool wants_page,
+static void show(const struct server *server, struct connection *connection, bool wants_page,
                  const char *version)
 {
     struct text data = {0};
@@ -118,93 +118,95 @@ static void show(const struct server *server, struct visit *visit, bool wants_pa
         status = page_add(&data, &page);
     if (status != SYN_OK) {
         text_put(&why, syn_error_text());
-        http_answer(&visit->answer, "503 Service Unavailable", "text/plain; charset=utf-8", &why);
+        http_answer(&connection->answer, "503 Service Unavailable", "text/plain; charset=utf-8",
+                    &why);
     } else if (wants_page) {
-        http_answer(&visit->answer, "200 OK", "text/html; charset=utf-8", &page);
+        http_answer(&connection->answer, "200 OK", "text/html; charset=utf-8", &page);
     } else if (strncmp(page_version(&data), version, HTTP_VERSION_BYTES - 1) == 0) {
-        http_answer(&visit->answer, "200 OK", "application/json", &why);
+        http_answer(&connection->answer, "200 OK", "application/json", &why);
     } else {
-        http_answer(&visit->answer, "200 OK", "application/json", &data);
+        http_answer(&connection->answer, "200 OK", "application/json", &data);
     }
     text_free(&data);
     text_free(&page);
     text_free(&why);
 }
 
-static void hear(const struct server *server, struct visit *visit)
+static void receive(const struct server *server, struct connection *connection)
 {
     char version[HTTP_VERSION_BYTES];
-    ssize_t got =
-        recv(visit->socket, visit->request + visit->got, sizeof visit->request - visit->got, 0);
+    ssize_t got = recv(connection->socket, connection->request + connection->got,
+                       sizeof connection->request - connection->got, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
-        end_visit(visit);
+        close_connection(connection);
         return;
     }
-    visit->got += (size_t)got;
-    enum http_verdict verdict = http_read(visit->request, visit->got, server->port, version);
+    connection->got += (size_t)got;
+    enum http_verdict verdict =
+        http_read(connection->request, connection->got, server->port, version);
     if (verdict == HTTP_PAGE || verdict == HTTP_DATA)
-        show(server, visit, verdict == HTTP_PAGE, version);
+        show(server, connection, verdict == HTTP_PAGE, version);
     else if (verdict != HTTP_UNFINISHED)
-        http_refuse(&visit->answer, verdict);
-    if (visit->answer.is_short)
-        end_visit(visit);
+        http_refuse(&connection->answer, verdict);
+    if (connection->answer.is_short)
+        close_connection(connection);
 }
 
-static void tell(struct visit *visit)
+static void send_answer(struct connection *connection)
 {
-    ssize_t sent = send(visit->socket, visit->answer.bytes + visit->sent,
-                        visit->answer.length - visit->sent, MSG_NOSIGNAL);
+    ssize_t sent = send(connection->socket, connection->answer.bytes + connection->sent,
+                        connection->answer.length - connection->sent, MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    visit->sent += sent > 0 ? (size_t)sent : 0;
-    if (sent <= 0 || visit->sent == visit->answer.length)
-        end_visit(visit);
+    connection->sent += sent > 0 ? (size_t)sent : 0;
+    if (sent <= 0 || connection->sent == connection->answer.length)
+        close_connection(connection);
 }
 
-static struct visit *find_place(struct server *server)
+static struct connection *find_free(struct server *server)
 {
-    for (size_t i = 0; i < MOST_VISITS; i++)
-        if (server->visits[i].socket < 0)
-            return &server->visits[i];
+    for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+        if (server->connections[i].socket < 0)
+            return &server->connections[i];
     return NULL;
 }
 
 /* Wait for events and handle them. */
 static void serve_once(struct server *server)
 {
-    struct pollfd asked[MOST_VISITS + 1];
-    struct visit *place = find_place(server);
-    for (size_t i = 0; i < MOST_VISITS; i++) {
-        const struct visit *visit = &server->visits[i];
-        bool is_answered = visit->answer.length > 0;
-        asked[i] = (struct pollfd){visit->socket, is_answered ? POLLOUT : POLLIN, 0};
+    struct pollfd asked[MAX_CONNECTIONS + 1];
+    struct connection *free_slot = find_free(server);
+    for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
+        const struct connection *connection = &server->connections[i];
+        bool is_answered = connection->answer.length > 0;
+        asked[i] = (struct pollfd){connection->socket, is_answered ? POLLOUT : POLLIN, 0};
     }
-    asked[MOST_VISITS] = (struct pollfd){place ? server->listener : -1, POLLIN, 0};
-    if (poll(asked, MOST_VISITS + 1, NAP_MS) < 0)
+    asked[MAX_CONNECTIONS] = (struct pollfd){free_slot ? server->listener : -1, POLLIN, 0};
+    if (poll(asked, MAX_CONNECTIONS + 1, POLL_MS) < 0)
         return; /* a signal */
-    for (size_t i = 0; i < MOST_VISITS; i++) {
-        struct visit *visit = &server->visits[i];
-        if (visit->socket < 0)
+    for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
+        struct connection *connection = &server->connections[i];
+        if (connection->socket < 0)
             continue;
-        if (now_ms() > visit->ends_ms)
-            end_visit(visit);
-        else if (asked[i].revents && visit->answer.length > 0)
-            tell(visit);
+        if (now_ms() > connection->ends_ms)
+            close_connection(connection);
+        else if (asked[i].revents && connection->answer.length > 0)
+            send_answer(connection);
         else if (asked[i].revents)
-            hear(server, visit);
+            receive(server, connection);
     }
-    if (asked[MOST_VISITS].revents)
-        welcome(server, place);
+    if (asked[MAX_CONNECTIONS].revents)
+        accept_connection(server, free_slot);
 }
 
 enum syn_status serve(const char *const *paths, size_t count, uint16_t port)
 {
     static struct server server; /* static, as the request buffers are too large for the stack */
     server = (struct server){.paths = paths, .count = count};
-    for (size_t i = 0; i < MOST_VISITS; i++)
-        server.visits[i].socket = -1;
+    for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+        server.connections[i].socket = -1;
     enum syn_status status = listen_on(&server, port);
     if (status == SYN_OK) {
         catch_signals();
@@ -213,9 +215,9 @@ enum syn_status serve(const char *const *paths, size_t count, uint16_t port)
     }
     while (status == SYN_OK && !wants_end)
         serve_once(&server);
-    for (size_t i = 0; i < MOST_VISITS; i++)
-        if (server.visits[i].socket >= 0)
-            end_visit(&server.visits[i]);
+    for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+        if (server.connections[i].socket >= 0)
+            close_connection(&server.connections[i]);
     if (server.listener >= 0)
         close(server.listener);
     return status;

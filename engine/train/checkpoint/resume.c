@@ -242,7 +242,7 @@ static enum syn_status load_regrouped(struct syn_checkpoints *checkpoints)
     return status;
 }
 
-static void tell(const struct syn_checkpoints *checkpoints)
+static void log_resume(const struct syn_checkpoints *checkpoints)
 {
     struct syn_replica *replica = checkpoints->replica;
     syn_report_log(SYN_LOG_INFO, "resuming %s from step %" PRIu64, replica->options.resume,
@@ -270,6 +270,6 @@ enum syn_status syn_resume_load(struct syn_checkpoints *checkpoints)
     if (syn_files_continue(&replica->options))
         checkpoints->saved = replica->at.step; /* by however many workers */
     if (replica->rank == 0)
-        tell(checkpoints);
+        log_resume(checkpoints);
     return syn_loader_seek(replica->batches, position);
 }

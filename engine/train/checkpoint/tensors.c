@@ -141,8 +141,9 @@ static bool read_line(const char *line, size_t length, char kind[16],
     return true;
 }
 
-static enum syn_status tell(const char *kind, const struct syn_checkpoint_tensor *tensor,
-                            struct syn_input *input, syn_checkpoint_visit *visit, void *context)
+static enum syn_status visit_line(const char *kind, const struct syn_checkpoint_tensor *tensor,
+                                  struct syn_input *input, syn_checkpoint_visit *visit,
+                                  void *context)
 {
     const size_t *size = tensor->shape.size;
     if (strcmp(kind, "input") != 0)
@@ -171,7 +172,7 @@ enum syn_status syn_checkpoint_read_tensors(const struct syn_archive *archive, c
         size_t length = (size_t)line_length(text, section.count, at);
         if (!read_line(text + at, length, kind, &tensor))
             return syn_report(SYN_FORMAT, "%s: its list of tensors is damaged", origin);
-        SYN_TRY(tell(kind, &tensor, input, visit, context));
+        SYN_TRY(visit_line(kind, &tensor, input, visit, context));
         at += length + 1;
     }
     return SYN_OK;

@@ -70,10 +70,10 @@ void syn_control_start(struct syn_control *control)
     control->saved_ns = control->poll.last_ns;
 }
 
-void syn_control_tell(struct syn_control *control, const struct syn_train_progress *progress)
+void syn_control_progress(struct syn_control *control, const struct syn_train_progress *progress)
 {
     const struct syn_train_watch *watch = &control->watch;
-    if (watch->tell && !watch->tell(watch->context, progress))
+    if (watch->on_progress && !watch->on_progress(watch->context, progress))
         control->wants_stop = true;
 }
 
@@ -150,7 +150,7 @@ static enum syn_status ask(struct syn_control *control)
 
 /* Often enough for a user who presses Ctrl-C, and too rarely to cost anything. All workers must ask
  * at the same steps, so worker 0's clock decides. */
-static enum syn_status hear(struct syn_control *control)
+static enum syn_status end_poll(struct syn_control *control)
 {
     struct syn_poll *poll = &control->poll;
     SYN_TRY(syn_control_finish(control));
@@ -176,9 +176,9 @@ enum syn_status syn_control_ask(struct syn_control *control, bool meets)
         return SYN_OK;
     }
     if (control->poll.is_under_way)
-        return hear(control);
+        return end_poll(control);
     if (is_async ? !meets && !control->was_cut : replica->at.step < control->poll.next_step)
         return SYN_OK;
     SYN_TRY(ask(control));
-    return is_async ? hear(control) : SYN_OK;
+    return is_async ? end_poll(control) : SYN_OK;
 }

@@ -52,7 +52,7 @@ const struct syn_stop_hook *syn_control_hook(const struct syn_control *control);
 void syn_control_start(struct syn_control *control);
 
 /* Show the watcher how far the run is; wants_stop is set if it asks to stop. */
-void syn_control_tell(struct syn_control *control, const struct syn_train_progress *progress);
+void syn_control_progress(struct syn_control *control, const struct syn_train_progress *progress);
 
 /* Whether a step that is given up can be undone on all workers: a NaN gradient tells peers that
  * wait for it that the step did not happen. With a delay, or with servers, that would cost more

@@ -76,7 +76,7 @@ void syn_evaluation_tell(struct syn_evaluation *evaluation, double evaluated)
 {
     double loss = syn_sums_loss(&evaluation->scores.validation);
     struct syn_train_progress progress = syn_metrics_progress(evaluation->metrics, evaluated, loss);
-    syn_control_tell(evaluation->control, &progress);
+    syn_control_progress(evaluation->control, &progress);
 }
 
 static enum syn_status check_loss(const struct syn_replica *replica, double loss)
@@ -146,9 +146,9 @@ static enum syn_status evaluate_share(struct syn_evaluation *evaluation, struct 
 static enum syn_status evaluate_part(struct syn_evaluation *evaluation, struct syn_loader *loader,
                                      struct syn_sums *all)
 {
-    struct syn_report own = {0};
+    struct syn_worker_report own = {0};
     struct syn_loader_position begin = {0, 0};
-    const struct syn_report *reports = evaluation->metrics->reports;
+    const struct syn_worker_report *reports = evaluation->metrics->reports;
     struct syn_control *control = evaluation->control;
     SYN_TRY(syn_loader_seek(loader, begin));
     enum syn_status status = evaluate_share(evaluation, loader, &own.sums);

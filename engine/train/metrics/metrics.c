@@ -27,14 +27,15 @@ double syn_metrics_seconds(const struct syn_metrics *metrics)
     return (double)(syn_engine_clock_ns() - metrics->began_ns) * 1e-9;
 }
 
-enum syn_status syn_metrics_exchange(struct syn_metrics *metrics, const struct syn_report *own)
+enum syn_status syn_metrics_exchange(struct syn_metrics *metrics,
+                                     const struct syn_worker_report *own)
 {
     return syn_worker_gather(metrics->replica->update.worker, own, sizeof *own, metrics->reports);
 }
 
 enum syn_status syn_metrics_all_good(struct syn_metrics *metrics, bool good, bool *all_good)
 {
-    struct syn_report own = {.is_good = good};
+    struct syn_worker_report own = {.is_good = good};
     SYN_TRY(syn_metrics_exchange(metrics, &own));
     *all_good = true;
     for (size_t w = 0; w < metrics->replica->options.workers; w++)
@@ -105,7 +106,7 @@ enum syn_status syn_metrics_gather(struct syn_metrics *metrics)
 {
     struct syn_interval *now = &metrics->now;
     size_t workers = metrics->replica->options.workers;
-    struct syn_report own = {.sums = now->sums, .cost = spend(metrics)};
+    struct syn_worker_report own = {.sums = now->sums, .cost = spend(metrics)};
     struct syn_cost answered = {0};
     SYN_TRY(syn_metrics_exchange(metrics, &own));
     now->sums = metrics->reports[0].sums;

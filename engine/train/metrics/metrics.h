@@ -8,7 +8,7 @@
 #include "engine/train/replica/replica.h"
 
 /* What workers report when they meet: when a line of metrics.jsonl or a checkpoint is due. */
-struct syn_report {
+struct syn_worker_report {
     struct syn_sums sums;
     struct syn_cost cost; /* since the last report */
     uint64_t is_good;     /* this worker succeeded: its part of a checkpoint is on the disk */
@@ -31,8 +31,8 @@ struct syn_metrics {
     struct syn_sums total;
     double bytes_out; /* of the busiest worker, over the run */
     double bytes_in;
-    struct syn_cost answered;   /* of all workers over the run: how stale they were */
-    struct syn_report *reports; /* [workers] buffer for everyone's */
+    struct syn_cost answered;          /* of all workers over the run: how stale they were */
+    struct syn_worker_report *reports; /* [workers] buffer for everyone's */
 };
 
 /* The loss of an evaluation, for lines and summaries. */
@@ -51,7 +51,8 @@ enum syn_status syn_metrics_open(const struct syn_replica *replica, struct syn_m
 double syn_metrics_seconds(const struct syn_metrics *metrics);
 
 /* Exchange reports; reports[] has everyone's. Collective. */
-enum syn_status syn_metrics_exchange(struct syn_metrics *metrics, const struct syn_report *own);
+enum syn_status syn_metrics_exchange(struct syn_metrics *metrics,
+                                     const struct syn_worker_report *own);
 
 /* Whether something went well on all workers. Collective. */
 enum syn_status syn_metrics_all_good(struct syn_metrics *metrics, bool good, bool *all_good);

@@ -165,7 +165,7 @@ struct syn_examples {
 typedef enum syn_status syn_gradient_ready(void *context, size_t tensor);
 
 struct syn_ready_hook {
-    syn_gradient_ready *tell;
+    syn_gradient_ready *ready;
     void *context;
 };
 

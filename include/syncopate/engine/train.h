@@ -115,14 +115,14 @@ struct syn_train_progress {
 
 /* Called after every step, and after every batch of an evaluation. Returns false to end the run
  * there. */
-typedef bool syn_train_tell(void *context, const struct syn_train_progress *progress);
+typedef bool syn_train_on_progress(void *context, const struct syn_train_progress *progress);
 
 /* Returns whether to end at once, even in the middle of a step: the step being computed is given
  * up. Called very often, on the threads of all workers. */
 typedef bool syn_train_stops(void *context);
 
 struct syn_train_watch {
-    syn_train_tell *tell; /* may be NULL */
+    syn_train_on_progress *on_progress; /* may be NULL */
     void *context;
     syn_train_stops *stops; /* may be NULL: no step is given up */
 };
@@ -160,9 +160,9 @@ struct syn_train_summary {
     uint64_t staleness_max;
     uint64_t weights_hash; /* equal for equal weights */
     bool on_text;
-    bool is_first;             /* this was worker 0, which reports for all */
-    bool stopped;              /* ended before its last step, because tell() returned false */
-    char out[SYN_TEXT_BYTES];  /* the directory */
+    bool is_first;            /* this was worker 0, which reports for all */
+    bool stopped;             /* ended before its last step, because on_progress() returned false */
+    char out[SYN_TEXT_BYTES]; /* the directory */
     char idle[SYN_TEXT_BYTES]; /* which parts of the method never took effect, in one line; empty:
                                 * none */
 };
@@ -170,7 +170,7 @@ struct syn_train_summary {
 /* Train, blocking until the end.
  *   options  contradictory settings, a model that does not fit the data, an unusable directory, or
  *            settings that contradict the run to resume: SYN_INVALID before anything is written
- *   watch    may be NULL; tell is called on this thread
+ *   watch    may be NULL; on_progress is called on this thread
  *   summary  written on success; a run that was asked to stop is a success
  * A loss or gradient that is not finite: SYN_NONFINITE, with the step and the tensor; earlier
  * checkpoints are kept. A checkpoint that cannot be written is logged as a warning, and training

@@ -89,7 +89,7 @@ struct syn_train_summary runs_train_copying(const struct syn_train_options *opti
     struct syn_train_summary summary;
     struct syn_train_options own = *options;
     own.checkpoint_every = every;
-    const struct syn_train_watch watch = {.tell = copy_when_complete, .context = &own};
+    const struct syn_train_watch watch = {.on_progress = copy_when_complete, .context = &own};
     assert_ok(syn_train(&own, &watch, &summary));
     return summary;
 }

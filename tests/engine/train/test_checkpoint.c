@@ -197,7 +197,7 @@ static void training_goes_on_while_no_checkpoint_can_be_written(void **state)
     struct spoiler spoiler = {options.out, 5, 22};
     options.workers = 2;
     options.checkpoint_every = 4;
-    const struct syn_train_watch watch = {.tell = spoil, .context = &spoiler};
+    const struct syn_train_watch watch = {.on_progress = spoil, .context = &spoiler};
     assert_ok(syn_train(&options, &watch, &summary));
     assert_int_equal(summary.steps, 30);
     check_archive(runs_path("spoiled/kept/step-4/worker-1.syn"));
@@ -213,7 +213,7 @@ static void a_run_whose_last_weights_cannot_be_saved_fails(void **state)
         struct spoiler spoiler = {options.out, 5, 0};
         options.workers = workers;
         options.checkpoint_every = 4;
-        const struct syn_train_watch watch = {.tell = spoil, .context = &spoiler};
+        const struct syn_train_watch watch = {.on_progress = spoil, .context = &spoiler};
         assert_status(SYN_IO, syn_train(&options, &watch, &summary));
         if (!strstr(syn_error_text(), "could not be saved in"))
             fail_msg("%d workers: \"%s\"", (int)workers, syn_error_text());
@@ -273,7 +273,7 @@ static void the_seconds_of_a_resumed_run_go_on(void **state)
     (void)state;
     struct syn_train_options options = runs_of("mlp", "seconds");
     struct syn_train_summary summary;
-    const struct syn_train_watch watch = {.tell = take_time};
+    const struct syn_train_watch watch = {.on_progress = take_time};
     options.steps = 20;
     assert_ok(syn_train(&options, &watch, &summary));
     assert_true(summary.seconds >= 0.4);

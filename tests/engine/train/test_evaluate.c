@@ -220,7 +220,7 @@ static void the_speed_is_that_of_all_workers_before_and_after_they_meet(void **s
     (void)state;
     double speeds[] = {[SYN_TRAIN_LEARNING] = 0, [SYN_TRAIN_EVALUATING] = 0};
     struct syn_train_summary summary;
-    const struct syn_train_watch watch = {.tell = keep_speed, .context = speeds};
+    const struct syn_train_watch watch = {.on_progress = keep_speed, .context = speeds};
     struct syn_train_options options = runs_of("mlp", "speed");
     options.workers = WORKERS;
     options.steps = 8;

@@ -175,7 +175,7 @@ static void told_to_stop_it_ends_after_the_step_with_whole_files(void **state)
     struct syn_train_options options = short_run("stops");
     struct syn_train_summary summary;
     struct watcher watcher = {.stop_at = 13};
-    const struct syn_train_watch watch = {.tell = watch_steps, .context = &watcher};
+    const struct syn_train_watch watch = {.on_progress = watch_steps, .context = &watcher};
     assert_ok(syn_train(&options, &watch, &summary));
     assert_true(summary.stopped);
     assert_int_equal(summary.steps, 13);
@@ -191,7 +191,7 @@ static void told_to_stop_it_ends_within_an_evaluation(void **state)
     struct syn_train_options options = short_run("stops-judging");
     struct syn_train_summary summary;
     struct watcher watcher = {.stop_at = UINT64_MAX};
-    const struct syn_train_watch watch = {.tell = watch_steps, .context = &watcher};
+    const struct syn_train_watch watch = {.on_progress = watch_steps, .context = &watcher};
     assert_ok(syn_train(&options, &watch, &summary));
     assert_true(summary.stopped);
     assert_int_equal(watcher.evaluations, 1);

@@ -303,9 +303,9 @@ def test_files_that_are_damaged_or_foreign_are_refused_by_name(ddp, tmp_path):
                            (whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], damaged),
                            (whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:], damaged),  # in a weight
                            (whole[:8] + b"\2" + whole[9:], "version 2"),
-                           (pickled.getvalue(), "not a file"), (resealed(whole, b'["dict", ["'), "no state"),
-                           (resealed(whole, b'["tuple"]'), "no state"),
-                           (resealed(whole, b'["tensor", "float32", [9], 0, 36]'), "no state")):
+                           (pickled.getvalue(), "not a file"), (resealed(whole, b'["dict", ["'), "does not contain a state"),
+                           (resealed(whole, b'["tuple"]'), "does not contain a state"),
+                           (resealed(whole, b'["tensor", "float32", [9], 0, 36]'), "does not contain a state")):
         with open(path, "wb") as file:
             file.write(content)
         with pytest.raises(syncopate.StateError, match=words) as caught:

@@ -116,6 +116,17 @@ def test_a_state_has_the_groups_in_it():
     assert torch.equal(*finals)
 
 
+def test_a_state_from_before_there_were_groups_is_loaded():
+    model = make_model()
+    saved = syncopate.torch.Optimizer(model, "ssgd", lr=0.01).state_dict()
+    del saved["groups"]
+    with pytest.raises(syncopate.StateError, match="neither parameter groups nor a learning rate"):
+        syncopate.torch.Optimizer(make_model(), "ssgd", lr=0.5).load_state_dict(saved)
+    optimizer = syncopate.torch.Optimizer(make_model(), "ssgd", lr=0.5)
+    optimizer.load_state_dict({**saved, "lr": 0.25})
+    assert optimizer.param_groups[0]["lr"] == 0.25
+
+
 def refused(text, call, *arguments, **options):
     with pytest.raises(syncopate.OptionError, match=text):
         call(*arguments, **options)

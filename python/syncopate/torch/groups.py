@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Sequence
 import torch
 
 from ..core import Layout, Worker
-from ..errors import OptionError
+from ..errors import OptionError, StateError
 from ..options import WorkerOptions
 
 LEAST_LR = 1e-12  # schedules may end at zero; the library needs a rate above zero
@@ -135,3 +135,12 @@ def _difference(before: Tuning, wanted: Tuning) -> str:
         if value != before.settings[name]:
             return f"{name} was changed from {before.settings[name]} to {value}"
     return "the learning rate or weight decay of one group was changed relative to the others"
+
+
+def saved_in(saved: dict[str, Any]) -> list[dict[str, Any]]:
+    """The fields of each group in a saved state. Version 0.1 saved one learning rate instead."""
+    if isinstance(saved.get("groups"), list):
+        return saved["groups"]
+    if isinstance(saved.get("lr"), float):
+        return [{"lr": saved["lr"]}]
+    raise StateError("the state has neither parameter groups nor a learning rate")

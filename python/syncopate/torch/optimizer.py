@@ -270,8 +270,9 @@ class Optimizer(torch.optim.Optimizer):
         the order of their ranks, regroup that of a run with another number of workers."""
         states = state.unpack("worker", saved, self.group, self.layout)
         first = saved[0] if isinstance(saved, list) else saved
-        if len(first["groups"]) != len(self.param_groups):
-            raise StateError(f"the state is that of an optimizer with {len(first['groups'])} parameter groups; "
+        groups = parameter_groups.saved_in(first)
+        if len(groups) != len(self.param_groups):
+            raise StateError(f"the state is that of an optimizer with {len(groups)} parameter groups; "
                              f"expected {len(self.param_groups)}")
         if isinstance(saved, list):
             self._try(self.worker.load_regrouped, states)
@@ -280,7 +281,7 @@ class Optimizer(torch.optim.Optimizer):
             self._try(self.worker.load, states[0])
             self._weights.copy_(saved["weights"])
         self._own = None
-        for group, fields in zip(self.param_groups, first["groups"]):
+        for group, fields in zip(self.param_groups, groups):
             group.update(fields)
         self._spread()
 

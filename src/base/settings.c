@@ -298,8 +298,8 @@ size_t syn_settings_value(const struct syn_setting *row, const void *options, ch
     case SYN_SETTING_SWITCH:
         put(&out, "%s", *(const bool *)at ? "on" : "off");
         break;
-    case SYN_SETTING_CHOICE:
-        put(&out, "%s", *(const char *const *)at);
+    case SYN_SETTING_CHOICE: /* NULL: a caller left it open */
+        put(&out, "%s", *(const char *const *)at ? *(const char *const *)at : "");
         break;
     case SYN_SETTING_TEXT:
         put(&out, "%s", (const char *)at);

@@ -56,6 +56,7 @@ class Flag:
 def flags_of(command, *words):
     """What --help all of a subcommand lists."""
     text = subprocess.run([command, *words, "--help", "all"], capture_output=True, text=True, check=True).stdout
+    assert "(null)" not in text, text
     return [Flag(*row) for row in ROW.findall(text.replace(" N  (", " N  (")) for row in [[p or None for p in row]]]
 
 

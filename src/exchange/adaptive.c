@@ -21,7 +21,7 @@ struct adaptive {
     struct syn_ring *ring;
     void *split; /* NULL if there is no room for lists */
     struct syn_lane picked;
-    struct syn_outcome out; /* of split */
+    struct syn_list dropped; /* of split */
 };
 
 static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
@@ -40,8 +40,7 @@ static void close_state(void *state)
     if (own->split)
         syn_exchange_split.close(own->split);
     syn_lanes_close(&own->picked, 1);
-    syn_list_close(&own->out.merged);
-    syn_list_close(&own->out.dropped);
+    syn_list_close(&own->dropped);
     free(own);
 }
 
@@ -50,8 +49,7 @@ static enum syn_status open_lists(struct adaptive *own)
     const struct syn_exchange_setup *setup = &own->setup;
     SYN_TRY(syn_exchange_split.open(setup, &own->split));
     SYN_TRY(syn_lanes_open(&own->picked, 1, 2 * setup->limit, false));
-    SYN_TRY(syn_list_open(&own->out.merged, syn_exchange_split.merged_most(setup)));
-    return syn_list_open(&own->out.dropped, syn_exchange_split.dropped_most(setup));
+    return syn_list_open(&own->dropped, syn_exchange_split.dropped_most(setup));
 }
 
 static enum syn_status open_state(const struct syn_exchange_setup *setup, void **state)
@@ -94,7 +92,7 @@ static uint32_t pick(struct syn_lane *picked, const float *dense, size_t size, s
 /* Return what was not picked, and those picks that came back. */
 static void give_back(const struct adaptive *own, const struct syn_contribution *in, float *dropped)
 {
-    const struct syn_list *back = &own->out.dropped;
+    const struct syn_list *back = &own->dropped;
     if (dropped != in->dense)
         memcpy(dropped, in->dense, in->about.size * sizeof *dropped);
     for (size_t i = 0; i < own->picked.list.count; i++)
@@ -118,22 +116,32 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
         list.nonfinite_entry = (uint32_t)syn_first_not_finite(in->dense, size);
     }
     list.list = own->picked.list;
-    SYN_TRY(syn_exchange_split.run(own->split, &list, &own->out));
-    out->is_nonfinite = own->out.is_nonfinite;
-    out->nonfinite_entry = own->out.nonfinite_entry;
-    if (out->is_nonfinite)
-        return SYN_OK;
-    memset(out->dense, 0, size * sizeof *out->dense);
-    for (size_t i = 0; i < own->out.merged.count; i++)
-        out->dense[own->out.merged.index[i]] = own->out.merged.value[i];
-    give_back(own, in, out->dense_dropped);
+    struct syn_outcome lists = {.merged = out->merged, .dropped = own->dropped};
+    SYN_TRY(syn_exchange_split.run(own->split, &list, &lists));
+    out->is_nonfinite = lists.is_nonfinite;
+    out->nonfinite_entry = lists.nonfinite_entry;
+    out->merged = lists.merged;
+    own->dropped = lists.dropped;
+    out->is_list = true;
+    if (!out->is_nonfinite)
+        give_back(own, in, out->dense_dropped);
     return SYN_OK;
 }
 
+/* All buckets of a step have the same density, so all of them return lists, or none. */
 static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
 {
-    bool is_sparse = in->density > 0 && in->density < 1 && in->about.size > 0;
-    return is_sparse ? run_sparse(state, in, out) : run_dense(state, in, out);
+    bool is_sparse = in->density > 0 && in->density < 1;
+    if (is_sparse && in->about.size > 0)
+        return run_sparse(state, in, out);
+    SYN_TRY(run_dense(state, in, out));
+    out->is_list = is_sparse;
+    return SYN_OK;
+}
+
+static size_t merged_most(const struct syn_exchange_setup *setup)
+{
+    return setup->limit > 0 ? syn_exchange_split.merged_most(setup) : 0;
 }
 
 const struct syn_exchange_type syn_exchange_adaptive = {
@@ -143,6 +151,7 @@ const struct syn_exchange_type syn_exchange_adaptive = {
     .follows_density = true,
     .rounds = syn_ring_rounds, /* of its dense way, as is theory(); the other way has split's */
     .theory = theory,
+    .merged_most = merged_most,
     .open = open_state,
     .run = run,
     .close = close_state,

@@ -66,6 +66,7 @@ struct syn_outcome {
     float *dense_dropped;    /* [about.size], set if values are not exact; may be the same array as
                               * the contribution's dense, which is read before */
     struct syn_list merged;  /* room for merged_most() */
+    bool is_list;            /* of dense exchanges: the sum is in merged, not in dense */
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
     bool is_nonfinite;
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite, on some worker */
@@ -95,7 +96,8 @@ struct syn_exchange_type {
      * packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
 
-    /* Maximum number of entries in the merged list, and in the dropped list. (sparse only) */
+    /* Maximum number of entries in the merged list, and in the dropped list. The latter is for
+     * lists only; the former also for dense exchanges that follow the density. */
     size_t (*merged_most)(const struct syn_exchange_setup *setup);
     size_t (*dropped_most)(const struct syn_exchange_setup *setup);
 

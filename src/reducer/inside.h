@@ -49,7 +49,7 @@ struct slot {
     float *dense;  /* [size] dense: the sum */
     bool drops;    /* dense, not exact: rounding loses something */
     float *dense_dropped;   /* [size] what is lost; NULL: it is in the next residual */
-    struct syn_list merged; /* sparse, several buckets: all of them */
+    struct syn_list merged; /* lists of several buckets: all of them */
     int64_t select_ns;      /* includes encode_ns */
     int64_t encode_ns;
     struct syn_forgotten forgotten;

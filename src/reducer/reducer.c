@@ -86,17 +86,21 @@ static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
     SYN_TRY(syn_allocate(reducer->bucket_count, sizeof *slot->transfers, &slot->transfers));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         struct syn_exchange_setup own = *setup;
-        slot->transfers[i].reducer = reducer;
-        if (is_dense)
+        struct transfer *transfer = &slot->transfers[i];
+        transfer->reducer = reducer;
+        if (is_dense && !reducer->exchange_type->follows_density)
             continue;
         own.size = reducer->buckets[i].size;
         own.limit = syn_reducer_limit_most(&reducer->options, own.size);
-        SYN_TRY(open_sparse_transfer(reducer, &slot->transfers[i], &own));
-        merged += slot->transfers[i].out.merged.capacity;
+        if (is_dense)
+            SYN_TRY(
+                syn_list_open(&transfer->out.merged, reducer->exchange_type->merged_most(&own)));
+        else
+            SYN_TRY(open_sparse_transfer(reducer, transfer, &own));
+        merged += transfer->out.merged.capacity;
     }
-    if (is_dense)
-        return open_dense_slot(reducer, slot);
-    return syn_list_open(&slot->merged, reducer->bucket_count > 1 ? merged : 0);
+    SYN_TRY(syn_list_open(&slot->merged, reducer->bucket_count > 1 ? merged : 0));
+    return is_dense ? open_dense_slot(reducer, slot) : SYN_OK;
 }
 
 static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exchange_setup *setup)

@@ -143,7 +143,8 @@ static struct syn_cost add_up(const struct syn_reducer *reducer, const struct sl
 static struct syn_merged deliver(struct syn_reducer *reducer, struct slot *slot)
 {
     struct syn_merged merged = {.cost = add_up(reducer, slot)};
-    if (reducer->select_type->is_dense) {
+    bool is_list = reducer->bucket_count > 0 && slot->transfers[0].out.is_list;
+    if (reducer->select_type->is_dense && !is_list) {
         merged.dense = slot->dense;
         merged.count = reducer->size;
         return merged;

@@ -119,9 +119,12 @@ static enum syn_status exchange_arrays(const struct play *play,
     struct syn_contribution in = {
         .about = {.size = (uint32_t)setup->size}, .dense = gradient, .density = play->density};
     struct syn_outcome out = {.dense = sum, .dense_dropped = dropped};
+    SYN_TRY(
+        syn_list_open(&out.merged, play->type->merged_most ? play->type->merged_most(setup) : 0));
     for (size_t i = 0; i < setup->size; i++)
         gradient[i] = i % SYN_OWNED_BLOCK < ENTRIES ? (float)(i + 1) : 0;
     enum syn_status status = play->type->run(state, &in, &out);
+    syn_list_close(&out.merged);
     free(gradient);
     free(sum);
     free(dropped);

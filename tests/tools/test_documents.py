@@ -17,6 +17,12 @@ def read(path):
         return file.read()
 
 
+def anchors(path):
+    """Those of a document's headings, as forges make them."""
+    headings = re.findall(r"^#+ (.*)", read(path), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings]
+
+
 class Documents(unittest.TestCase):
     def test_methods_has_every_recipe_and_part(self):
         methods = read("docs/methods.md")
@@ -27,11 +33,12 @@ class Documents(unittest.TestCase):
 
     def test_links_between_documents_lead_somewhere(self):
         for path in glob.glob(os.path.join(ROOT, "*.md")) + glob.glob(os.path.join(ROOT, "docs", "*.md")):
-            with open(path, encoding="utf-8") as file:
-                links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read())
-            for link in links:
-                target = os.path.normpath(os.path.join(os.path.dirname(path), link))
-                self.assertTrue(os.path.exists(target), f"{os.path.relpath(path, ROOT)}: {link}")
+            for link, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", read(path)):
+                target = os.path.normpath(os.path.join(os.path.dirname(path), link)) if link else path
+                where = f"{os.path.relpath(path, ROOT)}: {link}#{anchor}"
+                self.assertTrue(os.path.exists(target), where)
+                if anchor and target.endswith(".md"):
+                    self.assertIn(anchor, anchors(target), where)
 
     def test_scripts_refer_to_documents_that_are_there(self):
         for path in glob.glob(os.path.join(ROOT, "scripts", "*")) + [os.path.join(ROOT, ".clang-tidy")]:

@@ -113,11 +113,15 @@ def spread(values, form):
 
 
 def read(path):
-    """All runs in a file."""
+    """All runs in a file. Earlier builds called the evaluations of a run "judged"."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.endswith("\n")]
+        found = [json.loads(line) for line in file if line.endswith("\n")]
+    for run in found:
+        if "judged" in run:
+            run["evaluations"] = run.pop("judged")
+    return found
 
 
 def minutes_left(kinds, took, guess_seconds):

@@ -29,6 +29,33 @@ static struct {
     syn_mpi_plugin_end *end_all;
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* The file of an MPI that was loaded for all to see before the plugin's own, which the plugin would call
+ * instead: Debian's PyTorch brings Open MPI, whose functions have the same names as MPICH's. NULL: there
+ * is none. PMPI_Init rather than MPI_Init, because profilers replace the latter on purpose. */
+static const char *another_mpi(void *library)
+{
+    Dl_info there;
+    void *first = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    return first != dlsym(library, "PMPI_Init") && dladdr(first, &there) ? there.dli_fname : NULL;
+}
+
+/* dlopen() of the plugin such that it calls the MPI that it was built with, if that can be had. */
+static void *load_with_its_own_mpi(const char *path)
+{
+    /* Global, because Open MPI loads parts of itself that look up its symbols globally. */
+    const int mode = RTLD_NOW | RTLD_GLOBAL;
+    void *library = dlopen(path, mode);
+#ifdef RTLD_DEEPBIND
+    /* Only where it is needed: it also hides a malloc() that replaces libc's. Not for Open MPI, which
+     * compares addresses of "environ" and would see two. */
+    if (library && another_mpi(library) && !dlsym(library, "ompi_mpi_init")) {
+        dlclose(library);
+        return dlopen(path, mode | RTLD_DEEPBIND);
+    }
+#endif
+    return library;
+}
+
 /* Uses the address of this file's own data, for which dladdr() returns the file of the library. */
 static void *load_beside_this_library(void)
 {
@@ -41,8 +68,7 @@ static void *load_beside_this_library(void)
     int length = snprintf(path, sizeof path, "%.*s" SYN_MPI_PLUGIN_FILE, folder, here.dli_fname);
     if (!slash || length < 0 || (size_t)length >= sizeof path)
         return NULL;
-    /* Global, because Open MPI loads parts of itself that look up its symbols globally. */
-    return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    return load_with_its_own_mpi(path);
 }
 
 /* Set a pointer to the function of that name. By memcpy(), because ISO C has no cast from dlsym()'s
@@ -60,7 +86,7 @@ static enum syn_status load(void)
     char why[256];
     snprintf(why, sizeof why, "%s", library ? "" : dlerror());
     if (!library)
-        library = dlopen(SYN_MPI_PLUGIN_FILE "." SYN_SOVERSION, RTLD_NOW | RTLD_GLOBAL);
+        library = load_with_its_own_mpi(SYN_MPI_PLUGIN_FILE "." SYN_SOVERSION);
     if (!library) {
         const char *last = dlerror();
         return syn_fail(SYN_UNSUPPORTED,
@@ -68,6 +94,12 @@ static enum syn_status load(void)
                         "-mpi, or build Syncopate with MPI (%s; %s)",
                         why, last ? last : "no reason given");
     }
+    if (another_mpi(library) && dlsym(library, "ompi_mpi_init"))
+        return syn_fail(
+            SYN_UNSUPPORTED,
+            "MPI cannot be used: this process has loaded another MPI (%s) than the one Syncopate "
+            "was built with; build Syncopate with that one",
+            another_mpi(library));
     return find(library, SYN_MPI_PLUGIN_END_ALL, &plugin.end_all) &&
                    find(library, SYN_MPI_PLUGIN_ENTRY, &plugin.open_group)
                ? SYN_OK

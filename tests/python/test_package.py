@@ -114,6 +114,22 @@ def test_it_uses_mpi_where_there_is_one(installed, place):
     assert output.count("mpi 2") == 2
 
 
+@pytest.mark.skipif(not shutil.which("mpicc") or not shutil.which("mpirun"), reason="no MPI")
+def test_it_never_calls_another_mpi_of_the_process(installed, place):
+    (place / "other.c").write_text("#include <unistd.h>\n" + "\n".join(
+        f"int {prefix}MPI_{name}(void) {{ _exit(3); }}" for prefix in ("", "P")
+        for name in ("Init", "Init_thread", "Initialized", "Comm_dup", "Comm_rank", "Comm_size")))
+    run(["cc", "-shared", "-fPIC", "other.c", "-o", "libother.so"], cwd=place)
+    done = subprocess.run(
+        [*installed, "-c", "import ctypes; ctypes.CDLL('./libother.so', ctypes.RTLD_GLOBAL)\n"
+         "from syncopate.core import Group; group = Group.over_mpi()\n"
+         "print(group.transport, group.workers)"], cwd=place, capture_output=True, text=True, timeout=280, check=False)
+    # Open MPI cannot be used beside another one; others can.
+    refused = done.returncode == 1 and re.search(
+        r"another MPI \(.*libother\.so\) than the one Syncopate was built with", done.stderr)
+    assert refused or (done.returncode == 0 and "mpi 1" in done.stdout), (done.returncode, done.stdout, done.stderr)
+
+
 def test_it_has_the_commands_report(installed, place):
     assert version() in run([*installed, "-m", "syncopate", "--version"], cwd=place)
     (place / "run").mkdir()

@@ -96,7 +96,7 @@ static void print_json(const struct trained *trained, const char *part,
 static int run(const struct command *self, int argc, char **argv)
 {
     struct options options;
-    struct trained trained = {0};
+    struct trained trained = {.needs_data = true};
     struct syn_quality quality;
     struct flags flags;
     const struct flag_set own = {&table, &options};

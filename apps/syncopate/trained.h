@@ -9,6 +9,7 @@
 #include "command.h"
 
 struct trained {
+    bool needs_data; /* set by the caller: the data set itself is read, also for a run */
     struct syn_train_options options; /* of the run, or the usual ones of the file's model */
     struct syn_weights *weights;
 };

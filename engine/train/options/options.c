@@ -161,7 +161,9 @@ static enum syn_status check_model(const struct syn_train_options *options)
     bool is_own = strcmp(options->model, SYN_MODEL_OWN) == 0;
     bool is_there = options->model_file[0] || options->graph;
     if (is_own && !is_there)
-        return syn_report(SYN_INVALID, "model own requires a model file, but none is given");
+        return syn_report(
+            SYN_INVALID,
+            "model: own, but nothing describes it; expected a model file (--model-file)");
     if (!is_own && is_there)
         return syn_report(SYN_INVALID,
                           "model: \"%s\" contradicts model-file \"%.256s\"; expected own",

@@ -26,6 +26,13 @@ NET = """{"layers": [
 ]}
 """
 
+BARS = """{"layers": [
+    {"layer": "convolution", "name": "edges", "outputs": 16, "kernel": 3, "padding": 1, "bias": false},
+    {"layer": "batch_norm", "name": "norm", "relu": true},
+    {"layer": "max_pooling", "kernel": 2},
+    {"layer": "inner_product", "name": "classes", "outputs": "classes"}]}
+"""
+
 
 def call(*words):
     return subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
@@ -102,6 +109,29 @@ class Own(unittest.TestCase):
         self.assertEqual(call(OWN_MODEL, "--algo", "magic").returncode, 1)
         self.assertEqual(call(OWN_MODEL, "epochs").returncode, 1)
 
+
+    def test_a_run_of_a_c_program_is_used_with_a_file_that_describes_its_network(self):
+        self.assertEqual(call(OWN_MODEL, "--epochs", "1", "--out", self.path("run")).returncode, 0)
+        self.assertEqual(call(COMMAND, "export", self.path("run"), "-o", self.path("w.safetensors")).returncode, 0)
+        with open(self.path("net.json"), "w", encoding="utf-8") as file:
+            file.write(BARS)
+        with open(self.path("image"), "wb") as file:
+            file.write(bytes(16 * 16))
+        described = ("--model-file", self.path("net.json"))
+        done = call(COMMAND, "predict", self.path("run"), self.path("image"), *described)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"image: (upright|level|falling|rising) [0-9.]+ %")
+        like_bars = ("--data", "synthetic", "--synthetic-examples", "96", "--synthetic-classes", "4",
+                     "--synthetic-height", "16", "--synthetic-width", "16", "--synthetic-channels", "1", "--json")
+        found = [json.loads(call(COMMAND, "evaluate", self.path(name), *described, *like_bars).stdout)["loss"]
+                 for name in ("run", "w.safetensors")]
+        self.assertEqual(found[0], found[1])
+        for words, said in ((("predict", "run", "image"), "nothing describes it; expected a model file (--model-file)"),
+                            (("evaluate", "run", *described), 'was trained on "bars", data of another program'),
+                            (("evaluate", "w.safetensors", *described), 'was trained on "bars", data of another program')):
+            done = call(COMMAND, *(self.path(word) if word in ("run", "image", "w.safetensors") else word for word in words))
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
 
     def hash_of(self, run):
         with open(self.path(f"{run}/summary.json"), encoding="utf-8") as file:

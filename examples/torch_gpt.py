@@ -22,7 +22,7 @@ import syncopate.torch
 import torch_gpt_method
 import torch_run
 
-JUDGED = 256  # windows of held-out text
+WINDOWS = 256  # windows of held-out text
 
 
 class Block(nn.Module):
@@ -61,7 +61,7 @@ class Gpt(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, kinds, bias=False)
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1:  # as in GPT-2: weights that add to the residual stream are smaller in deep networks
-                deep = name.endswith(("tell.weight", "think.2.weight"))
+                deep = name.endswith(("project.weight", "think.2.weight"))
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * layers) if deep else 0.02)
         self.head.weight = self.tokens.weight
 
@@ -125,7 +125,7 @@ def loss_of(model, inputs, wanted, flags):
 @torch.no_grad()
 def evaluate(model, text, flags):
     """The mean loss per token on windows of held-out text, the same on every worker."""
-    starts = torch.linspace(0, len(text) - flags.length - 1, JUDGED).long().view(-1, 1)
+    starts = torch.linspace(0, len(text) - flags.length - 1, WINDOWS).long().view(-1, 1)
     windows = text[starts + torch.arange(flags.length + 1)].long()
     losses = [loss_of(model, part[:, :-1], part[:, 1:], flags).item() for part in windows.split(32)]
     return sum(losses) / len(losses)

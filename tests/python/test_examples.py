@@ -70,6 +70,15 @@ def test_a_gpt_trains_on_any_text(flags, tmp_path):
     assert summary["steps"] == 5 and 0 < summary["valid_loss"] < 10 and summary["bytes_out_per_step"] > 0
 
 
+def test_a_gpt_begins_with_smaller_weights_where_layers_add_up(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import torch_gpt
+    torch.manual_seed(1)
+    block = torch_gpt.Gpt(kinds=7, length=8, layers=8).blocks[0]
+    for weight, usual in ((block.project.weight, 0.005), (block.think[2].weight, 0.005), (block.qkv.weight, 0.02)):
+        assert abs(weight.std().item() / usual - 1) < 0.1
+
+
 @pytest.mark.parametrize("name", ["accelerate", "lightning", "transformers", "ray"])
 def test_a_framework_exchanges_every_fifth_of_twenty_steps(name):
     path = os.path.join(EXAMPLES, "frameworks", f"with_{name}.py")

@@ -89,7 +89,7 @@ def evaluate(model, images, labels):
     return F.cross_entropy(scores, labels).item(), (scores.argmax(1) == labels).float().mean().item()
 
 
-def train(settings, tell):
+def train(settings, record):
     if settings["warmup_steps"] or settings["warmup_epochs"]:
         raise SystemExit("pytorch_train.py: warm-up is not supported here")
     torch.manual_seed(settings["seed"])
@@ -101,8 +101,8 @@ def train(settings, tell):
     test_images, test_labels = prepared(data, test_images), torch.from_numpy(test_labels.astype(numpy.int64))
     labels = torch.from_numpy(labels.astype(numpy.int64))
     model = MODELS[settings["model"]]()
-    descent = torch.optim.SGD(model.parameters(), settings["lr"], settings["momentum"],
-                              weight_decay=settings["weight_decay"], nesterov=settings["nesterov"])
+    optimizer = torch.optim.SGD(model.parameters(), settings["lr"], settings["momentum"],
+                                weight_decay=settings["weight_decay"], nesterov=settings["nesterov"])
     per_epoch = -(-len(images) // batch)
     steps = settings["steps"] or settings["epochs"] * per_epoch
     began, busy, lately = time.perf_counter(), 0.0, []
@@ -114,23 +114,23 @@ def train(settings, tell):
         x, y = prepared(data, images[chosen]), labels[chosen]
         if data == "cifar10" and settings["augment"]:
             x = augmented(x, random)
-        for group in descent.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = lr_at(settings, step, steps, step / per_epoch)
-        descent.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         if settings["clip"]:
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings["clip"])
-        descent.step()
+        optimizer.step()
         busy += time.perf_counter() - start
         lately.append(loss.item())
         now = {"step": step + 1, "epoch": (step + 1) / per_epoch, "seconds": time.perf_counter() - began}
         if (step + 1) % settings["log_every"] == 0 or step + 1 == steps:
-            tell({**now, "loss": sum(lately) / len(lately), "lr": descent.param_groups[0]["lr"]})
+            record({**now, "loss": sum(lately) / len(lately), "lr": optimizer.param_groups[0]["lr"]})
             last, lately = sum(lately) / len(lately), []
         if (step + 1) % (settings["eval_every"] or per_epoch) == 0 or step + 1 == steps:
             test_loss, test_accuracy = evaluate(model, test_images, test_labels)
-            tell({**now, "test_loss": test_loss, "test_accuracy": test_accuracy})
+            record({**now, "test_loss": test_loss, "test_accuracy": test_accuracy})
     return {"model": settings["model"], "data": data, "params": sum(p.numel() for p in model.parameters()),
             "workers": 1, "threads": settings["threads"], "batch": batch, "steps": steps,
             "epochs": steps / per_epoch, "seconds": time.perf_counter() - began,

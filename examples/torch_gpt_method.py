@@ -1,5 +1,6 @@
 """How examples/torch_gpt.py exchanges what it learns: all of its code for Syncopate.
 
+    alone     no exchange at all: what computing costs; every worker trains a model of its own
     ddp       PyTorch's own all-reduce of gradients, for comparison
     outer     local steps of AdamW, then one exchange of what they changed (syncopate.torch.Outer)
     updates   the same with syncopate.torch.attach() and its default settings
@@ -16,7 +17,7 @@ import torch_run
 
 def add_flags(parser):
     """The flags that choose a method."""
-    parser.add_argument("--algo", default="outer", choices=["ddp", "outer", "updates", *torch_run.GRADIENT_METHODS])
+    parser.add_argument("--algo", default="outer", choices=["alone", "ddp", "outer", "updates", *torch_run.GRADIENT_METHODS])
     parser.add_argument("--every", type=int, default=30, help="outer: steps between two exchanges")
     parser.add_argument("--outer-lr", type=float, help="outer: learning rate of the step that applies the mean")
     parser.add_argument("--outer-momentum", type=float, help="outer: momentum of that step")
@@ -32,9 +33,9 @@ class Method:
     """
 
     def __init__(self, model, groups, flags):
-        self.algo = flags.algo
         self.source = None
-        self.model = model if flags.algo == "outer" else DistributedDataParallel(model)
+        self.is_plain = flags.algo in ("alone", "outer")
+        self.model = model if self.is_plain else DistributedDataParallel(model)
         self.optimizer = torch.optim.AdamW(groups, flags.lr)
         density = {} if flags.density is None else {"density": flags.density}
         if flags.algo == "outer":
@@ -43,14 +44,13 @@ class Method:
                                                 **density, **{name: value for name, value in asked.items() if value is not None})
         elif flags.algo == "updates":
             self.source = syncopate.torch.attach(self.model, optimizer=self.optimizer, **density)
-        elif flags.algo != "ddp":
+        elif flags.algo not in ("alone", "ddp"):
             self.source = syncopate.torch.attach(self.model, flags.algo, **density)
         self.parameters = sum(each.numel() for each in model.parameters())
 
     def passing(self, is_last):
         """The context of a backward pass: gradients that only add up are not exchanged."""
-        wait = not is_last and self.algo != "outer"
-        return self.model.no_sync() if wait else contextlib.nullcontext()
+        return self.model.no_sync() if not is_last and not self.is_plain else contextlib.nullcontext()
 
     def evaluating(self):
         """A context in which the model has the weights to evaluate."""
@@ -70,6 +70,8 @@ class Method:
         """Bytes that this worker sends per step; DDP's are those of a ring."""
         if self.source:
             return {"bytes_out_per_step": self.source.totals["bytes_out"] / steps}
+        if self.is_plain:
+            return {"bytes_out_per_step": 0}
         workers = torch.distributed.get_world_size()
         return {"bytes_out_per_step": 8 * self.parameters * (workers - 1) / workers}
 

@@ -94,24 +94,30 @@ static enum syn_status read_all(int file, uint8_t *at, size_t left, const char *
     return SYN_OK;
 }
 
-enum syn_status syn_archive_load(const char *path, struct syn_archive **archive)
+enum syn_status syn_archive_read(int file, const char *origin, struct syn_archive **archive)
 {
     struct stat about;
+    if (fstat(file, &about) != 0)
+        return fail_io("read", origin);
+    if (!S_ISREG(about.st_mode))
+        return syn_fail(SYN_FORMAT, "%s is not a regular file", origin);
+    size_t count = (size_t)about.st_size;
+    uint8_t *bytes = malloc(count + 1);
+    if (!bytes)
+        return syn_fail(SYN_MEMORY, "cannot allocate %zu bytes to read %s", count, origin);
+    enum syn_status status = read_all(file, bytes, count, origin);
+    if (status == SYN_OK)
+        status = syn_archive_parse(bytes, count, origin, archive);
+    free(bytes);
+    return status;
+}
+
+enum syn_status syn_archive_load(const char *path, struct syn_archive **archive)
+{
     int file = open(path, O_RDONLY);
     if (file < 0)
         return fail_io("open", path);
-    enum syn_status status = fstat(file, &about) == 0 ? SYN_OK : fail_io("read", path);
-    if (status == SYN_OK && !S_ISREG(about.st_mode))
-        status = syn_fail(SYN_FORMAT, "%s is not a regular file", path);
-    size_t count = status == SYN_OK ? (size_t)about.st_size : 0;
-    uint8_t *bytes = status == SYN_OK ? malloc(count + 1) : NULL;
-    if (status == SYN_OK && !bytes)
-        status = syn_fail(SYN_MEMORY, "cannot allocate %zu bytes to read %s", count, path);
-    if (status == SYN_OK)
-        status = read_all(file, bytes, count, path);
+    enum syn_status status = syn_archive_read(file, path, archive);
     close(file);
-    if (status == SYN_OK)
-        status = syn_archive_parse(bytes, count, path, archive);
-    free(bytes);
     return status;
 }

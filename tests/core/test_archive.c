@@ -1,6 +1,7 @@
 /* Archives: what goes in comes out, and no damaged file gets through. */
 #include "check.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,25 @@ static void sections_come_back_from_a_file(void **state)
     unlink(path);
     assert_status(SYN_IO, syn_archive_load(path, &read));
     assert_status(SYN_FORMAT, syn_archive_load("/tmp", &read));
+}
+
+static void an_open_file_is_read_after_it_was_removed(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/syncopate-archive-XXXXXX";
+    struct syn_archive *made = small_archive();
+    struct syn_archive *read = NULL;
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    assert_ok(syn_archive_save(made, path));
+    file = open(path, O_RDONLY);
+    unlink(path);
+    assert_ok(syn_archive_read(file, path, &read));
+    assert_string_equal(syn_archive_section(read, 2).name, "worker/v");
+    close(file);
+    syn_archive_free(made);
+    syn_archive_free(read);
 }
 
 static void a_failed_save_leaves_nothing_behind(void **state)
@@ -94,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sections_come_back_from_a_file),
+        cmocka_unit_test(an_open_file_is_read_after_it_was_removed),
         cmocka_unit_test(a_failed_save_leaves_nothing_behind),
         cmocka_unit_test(every_damage_is_found),
     };

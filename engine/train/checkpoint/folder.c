@@ -95,22 +95,61 @@ size_t syn_checkpoint_list(const char *directory, uint64_t steps[SYN_CHECKPOINTS
     return count;
 }
 
-enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
-                                         char path[SYN_CHECKPOINT_PATH])
+/* The lowest rank with a part in a folder; UINT64_MAX if there is none. */
+static uint64_t lowest_rank(const char *path)
 {
     uint64_t rank;
     uint64_t lowest = UINT64_MAX;
     const struct dirent *entry;
-    SYN_TRY(join(path, directory, step, ""));
     DIR *folder = opendir(path);
     while (folder && (entry = readdir(folder)) != NULL)
         if (read_number(entry->d_name, "worker-", ".syn", &rank) && rank < lowest)
             lowest = rank;
     if (folder)
         closedir(folder);
+    return lowest;
+}
+
+enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
+                                         char path[SYN_CHECKPOINT_PATH])
+{
+    SYN_TRY(join(path, directory, step, ""));
+    uint64_t lowest = lowest_rank(path);
     if (lowest == UINT64_MAX)
         return syn_report(SYN_FORMAT, "%s: contains no worker's state", path);
     return syn_checkpoint_path(directory, step, (size_t)lowest, path);
+}
+
+enum syn_status syn_checkpoint_load_part(const char *path, struct syn_archive **archive)
+{
+    *archive = NULL;
+    int file = open(path, O_RDONLY);
+    if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return SYN_OK;
+    if (file < 0)
+        return syn_report(SYN_IO, "cannot open %s: %s", path, strerror(errno));
+    enum syn_status status = syn_archive_read(file, path, archive);
+    close(file);
+    return status;
+}
+
+enum syn_status syn_checkpoint_load_any(const char *directory, uint64_t step,
+                                        char path[SYN_CHECKPOINT_PATH],
+                                        struct syn_archive **archive)
+{
+    *archive = NULL;
+    SYN_TRY(join(path, directory, step, ""));
+    uint64_t lowest = lowest_rank(path);
+    if (lowest == UINT64_MAX)
+        return SYN_OK;
+    SYN_TRY(syn_checkpoint_path(directory, step, (size_t)lowest, path));
+    return syn_checkpoint_load_part(path, archive);
+}
+
+bool syn_checkpoint_has_moved(const char *directory, uint64_t latest)
+{
+    uint64_t steps[SYN_CHECKPOINTS_MOST];
+    return syn_checkpoint_list(directory, steps) == 0 || steps[0] != latest;
 }
 
 /* Best effort: the rename is atomic even if the file system cannot sync. */
@@ -173,18 +212,26 @@ void syn_checkpoint_discard(const char *directory, uint64_t step, size_t rank)
         rmdir(path); /* the last one succeeds */
 }
 
+/* Under its final name a folder is complete, also while it is being removed. */
+static void remove_step(const char *directory, uint64_t step)
+{
+    char path[SYN_CHECKPOINT_PATH];
+    char part[SYN_CHECKPOINT_PATH];
+    if (join(path, directory, step, "") != SYN_OK || join(part, directory, step, ".part") != SYN_OK)
+        return;
+    syn_tree_remove(rename(path, part) == 0 ? part : path);
+}
+
 void syn_checkpoint_prune(const char *directory, uint64_t step, uint64_t best)
 {
     uint64_t steps[SYN_CHECKPOINTS_MOST];
-    char path[SYN_CHECKPOINT_PATH];
     size_t count = syn_checkpoint_list(directory, steps);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (steps[i] <= step && kept < SYN_CHECKPOINTS_KEPT)
             kept++;
-        else if ((steps[i] > step || best == 0 || steps[i] != best) &&
-                 join(path, directory, steps[i], "") == SYN_OK)
-            syn_tree_remove(path);
+        else if (steps[i] > step || best == 0 || steps[i] != best)
+            remove_step(directory, steps[i]);
     }
 }
 

@@ -50,6 +50,20 @@ enum syn_status syn_checkpoint_publish(const char *directory, uint64_t step, boo
 enum syn_status syn_checkpoint_find_part(const char *directory, uint64_t step,
                                          char path[SYN_CHECKPOINT_PATH]);
 
+/* For those who read a run that may go on meanwhile, and may remove what they have listed: load a
+ * part, or the existing one of the lowest rank.
+ *   path     set to the file, or to its folder if that is empty
+ *   archive  NULL on success if there is no such file, which is not reported */
+enum syn_status syn_checkpoint_load_part(const char *path, struct syn_archive **archive);
+enum syn_status syn_checkpoint_load_any(const char *directory, uint64_t step,
+                                        char path[SYN_CHECKPOINT_PATH],
+                                        struct syn_archive **archive);
+
+/* Whether the latest checkpoint is no longer the one of this step: then it is worth trying again. */
+bool syn_checkpoint_has_moved(const char *directory, uint64_t latest);
+
+#define SYN_CHECKPOINT_TRIES 100 /* of reading a run that writes faster than we read */
+
 /* Remove this worker's part of a checkpoint that another worker could not write. */
 void syn_checkpoint_discard(const char *directory, uint64_t step, size_t rank);
 

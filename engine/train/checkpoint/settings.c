@@ -1,5 +1,6 @@
 /* The settings of a run in its checkpoints, as typed, so that a run can be resumed without typing
  * them again and cannot be resumed with different ones. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,18 +137,45 @@ static enum syn_status take_on(const struct view *view, const struct syn_setting
     return syn_settings_set(view->table, view->options, row->name, value);
 }
 
+static enum syn_status refuse_empty(const char *directory)
+{
+    SYN_TRY(syn_lock_check(directory, "has not written a checkpoint yet"));
+    return syn_report(SYN_INVALID, "resume: no checkpoint in %.256s/%s", directory,
+                      SYN_CHECKPOINT_FOLDER);
+}
+
+/* SYN_OK and is_gone: the checkpoint is no longer there. */
 static enum syn_status recall_step(const char *directory, uint64_t step,
-                                   struct syn_train_options *options)
+                                   struct syn_train_options *options, bool *is_gone)
 {
     struct syn_checkpoint_head head;
     struct syn_archive *archive = NULL;
     char path[SYN_CHECKPOINT_PATH];
-    SYN_TRY(syn_checkpoint_find_part(directory, step, path));
-    SYN_TRY(syn_archive_load(path, &archive));
+    SYN_TRY(syn_checkpoint_load_any(directory, step, path, &archive));
+    *is_gone = !archive;
+    if (*is_gone)
+        return SYN_OK;
     enum syn_status status = syn_checkpoint_head(archive, path, &head);
     if (status == SYN_OK)
         status = visit_all(archive, options, take_on);
     syn_archive_free(archive);
+    return status;
+}
+
+/* The settings of the latest checkpoint that can be read; SYN_OK and is_gone if none was found and
+ * none of them could be blamed. */
+static enum syn_status recall_latest(const char *directory, const uint64_t *steps, size_t count,
+                                     struct syn_train_options *options, bool *is_gone)
+{
+    enum syn_status status = SYN_OK;
+    *is_gone = true;
+    for (size_t i = 0; i < count; i++) {
+        enum syn_status found = recall_step(directory, steps[i], options, is_gone);
+        if (found == SYN_OK && !*is_gone)
+            return SYN_OK;
+        status = status == SYN_OK ? found : status;
+    }
+    *is_gone = status == SYN_OK;
     return status;
 }
 
@@ -160,19 +188,30 @@ static void recall_model(const char *directory, struct syn_train_options *option
         memcpy(options->model_file, copy, sizeof copy);
 }
 
-enum syn_status syn_train_recall(const char *directory, struct syn_train_options *options)
+static enum syn_status recall_settings(const char *directory,
+                                       const struct syn_train_options *options,
+                                       struct syn_train_options *made)
 {
     uint64_t steps[SYN_CHECKPOINTS_MOST];
-    struct syn_train_options made = *options;
-    size_t count = syn_checkpoint_list(directory, steps);
-    if (strlen(directory) >= SYN_TEXT_BYTES || count == 0)
-        return syn_report(SYN_INVALID, "resume: no checkpoint in %.256s/%s", directory,
-                          SYN_CHECKPOINT_FOLDER);
-    enum syn_status status = SYN_FORMAT;
-    for (size_t i = 0; i < count && status != SYN_OK; i++)
-        status = recall_step(directory, steps[i], &made);
-    if (status != SYN_OK)
-        return status;
+    for (int tries = 1;; tries++) {
+        bool is_gone;
+        *made = *options;
+        size_t count = syn_checkpoint_list(directory, steps);
+        if (strlen(directory) >= SYN_TEXT_BYTES || count == 0)
+            return refuse_empty(directory);
+        SYN_TRY(recall_latest(directory, steps, count, made, &is_gone));
+        if (!is_gone)
+            return SYN_OK;
+        if (tries == SYN_CHECKPOINT_TRIES || !syn_checkpoint_has_moved(directory, steps[0]))
+            return syn_report(SYN_FORMAT, "%.256s/%s/step-%" PRIu64 ": contains no worker's state",
+                              directory, SYN_CHECKPOINT_FOLDER, steps[0]);
+    }
+}
+
+enum syn_status syn_train_recall(const char *directory, struct syn_train_options *options)
+{
+    struct syn_train_options made;
+    SYN_TRY(recall_settings(directory, options, &made));
     snprintf(made.resume, sizeof made.resume, "%s", directory);
     snprintf(made.out, sizeof made.out, "%s", directory);
     made.overwrite = false;

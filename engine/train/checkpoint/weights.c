@@ -16,6 +16,8 @@
 
 struct reading {
     const char *directory;
+    bool is_gone;                     /* a part is not there, which has not been reported */
+    char gone[SYN_CHECKPOINT_PATH];   /* that part */
     char origin[SYN_CHECKPOINT_PATH]; /* of worker 0's part */
     struct syn_checkpoint_head head;
     struct syn_archive **parts; /* [head.workers] */
@@ -27,17 +29,21 @@ struct reading {
     struct syn_weights *weights;
 };
 
+static enum syn_status lack(struct reading *reading, const char *path)
+{
+    reading->is_gone = true;
+    snprintf(reading->gone, sizeof reading->gone, "%s", path);
+    return SYN_INVALID;
+}
+
 static enum syn_status load_part(struct reading *reading, uint64_t step, size_t rank)
 {
     char path[SYN_CHECKPOINT_PATH];
     struct syn_checkpoint_head head;
     SYN_TRY(syn_checkpoint_path(reading->directory, step, rank, path));
-    if (!syn_path_is_file(path))
-        return syn_report(SYN_INVALID,
-                          "%s is missing; if workers have separate file systems, copy their states "
-                          "into one folder first",
-                          path);
-    SYN_TRY(syn_archive_load(path, &reading->parts[rank]));
+    SYN_TRY(syn_checkpoint_load_part(path, &reading->parts[rank]));
+    if (!reading->parts[rank])
+        return lack(reading, path);
     SYN_TRY(syn_checkpoint_head(reading->parts[rank], path, &head));
     if (rank == 0)
         reading->head = head;
@@ -143,31 +149,15 @@ static enum syn_status read_all(struct reading *reading, uint64_t step)
     return syn_report(SYN_FORMAT, "%s: fewer tensors than parameters", reading->origin);
 }
 
-static enum syn_status read_step(const char *directory, uint64_t step, struct syn_weights **weights)
-{
-    struct reading reading = {.directory = directory};
-    enum syn_status status = read_all(&reading, step);
-    for (size_t w = 0; reading.parts && w < reading.head.workers; w++)
-        syn_archive_free(reading.parts[w]);
-    free(reading.parts);
-    free(reading.values);
-    free(reading.statistics);
-    if (status != SYN_OK) {
-        syn_weights_free(reading.weights);
-        return status;
-    }
-    *weights = reading.weights;
-    return SYN_OK;
-}
-
 /* The step of the best evaluation, as recorded in the latest checkpoint. */
-static enum syn_status find_best(const char *directory, uint64_t latest, uint64_t *step)
+static enum syn_status find_best(struct reading *reading, uint64_t latest, uint64_t *step)
 {
     struct syn_best best = {0};
     struct syn_archive *archive = NULL;
     char path[SYN_CHECKPOINT_PATH];
-    SYN_TRY(syn_checkpoint_find_part(directory, latest, path));
-    SYN_TRY(syn_archive_load(path, &archive));
+    SYN_TRY(syn_checkpoint_load_any(reading->directory, latest, path, &archive));
+    if (!archive)
+        return lack(reading, path);
     enum syn_status status = syn_archive_copy(archive, "train/best", &best, sizeof best);
     syn_archive_free(archive);
     SYN_TRY(status);
@@ -175,27 +165,61 @@ static enum syn_status find_best(const char *directory, uint64_t latest, uint64_
         return syn_report(SYN_INVALID,
                           "%s: no checkpoint of the best evaluation; for images, train "
                           "with --keep-best",
-                          directory);
+                          reading->directory);
     *step = best.step;
     return SYN_OK;
+}
+
+static enum syn_status read_which(struct reading *reading, enum syn_weights_which which,
+                                  uint64_t latest)
+{
+    uint64_t step = latest;
+    if (which == SYN_WEIGHTS_BEST)
+        SYN_TRY(find_best(reading, latest, &step));
+    return read_all(reading, step);
+}
+
+static void free_reading(struct reading *reading)
+{
+    for (size_t w = 0; reading->parts && w < reading->head.workers; w++)
+        syn_archive_free(reading->parts[w]);
+    free(reading->parts);
+    free(reading->values);
+    free(reading->statistics);
+}
+
+static enum syn_status refuse_empty(const char *directory)
+{
+    SYN_TRY(syn_lock_check(directory, "has not written a checkpoint yet"));
+    return syn_report(SYN_INVALID,
+                      "%.256s: contains no checkpoint, so there are no weights; a run writes one "
+                      "when it ends, and every --checkpoint-every steps",
+                      directory);
 }
 
 enum syn_status syn_weights_of_run(const char *directory, enum syn_weights_which which,
                                    struct syn_weights **weights)
 {
     uint64_t steps[SYN_CHECKPOINTS_MOST];
-    uint64_t step;
-    size_t count = syn_checkpoint_list(directory, steps);
-    if (count == 0)
-        return syn_report(
-            SYN_INVALID,
-            "%.256s: contains no checkpoint, so there are no weights; a run writes one "
-            "when it ends, and every --checkpoint-every steps",
-            directory);
-    step = steps[0];
-    if (which == SYN_WEIGHTS_BEST)
-        SYN_TRY(find_best(directory, steps[0], &step));
-    return read_step(directory, step, weights);
+    for (int tries = 1;; tries++) {
+        struct reading reading = {.directory = directory};
+        if (syn_checkpoint_list(directory, steps) == 0)
+            return refuse_empty(directory);
+        enum syn_status status = read_which(&reading, which, steps[0]);
+        free_reading(&reading);
+        if (status == SYN_OK) {
+            *weights = reading.weights;
+            return SYN_OK;
+        }
+        syn_weights_free(reading.weights);
+        if (!reading.is_gone)
+            return status;
+        if (tries == SYN_CHECKPOINT_TRIES || !syn_checkpoint_has_moved(directory, steps[0]))
+            return syn_report(SYN_INVALID,
+                              "%s is missing; if workers have separate file systems, copy their "
+                              "states into one folder first",
+                              reading.gone);
+    }
 }
 
 enum syn_status syn_weights_open(const char *path, struct syn_weights **weights)

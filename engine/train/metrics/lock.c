@@ -55,14 +55,20 @@ static void write_holder(int file)
                        strerror(errno));
 }
 
+static void read_holder(int file, char text[TEXT_BYTES])
+{
+    ssize_t length = pread(file, text, TEXT_BYTES - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (!text[0])
+        snprintf(text, TEXT_BYTES, "host unknown");
+}
+
 static enum syn_status refuse(int file, const char *directory)
 {
     char text[TEXT_BYTES];
-    ssize_t length = pread(file, text, sizeof text - 1, 0);
-    text[length > 0 ? length : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    return syn_report(SYN_INVALID, "out: the run in \"%s\" is still running (%s)", directory,
-                      text[0] ? text : "host unknown");
+    read_holder(file, text);
+    return syn_report(SYN_INVALID, "out: the run in \"%s\" is still running (%s)", directory, text);
 }
 
 /* Open the file and lock it. SYN_OK without lock->file: the file system does not support locks.
@@ -100,6 +106,24 @@ enum syn_status syn_lock_take(const char *directory, struct syn_lock *lock)
     while (is_gone)
         SYN_TRY(try_once(directory, lock, &is_gone));
     return SYN_OK;
+}
+
+enum syn_status syn_lock_check(const char *directory, const char *but)
+{
+    char text[TEXT_BYTES];
+    char path[sizeof((struct syn_lock *)0)->path];
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(path, sizeof path, "%s/%s", directory, SYN_LOCK_FILE);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_held = file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    if (is_held)
+        read_holder(file, text);
+    if (file >= 0)
+        close(file);
+    if (!is_held)
+        return SYN_OK;
+    return syn_report(SYN_INVALID, "the run in \"%.256s\" is still running (%s) and %s", directory,
+                      text, but);
 }
 
 void syn_lock_release(struct syn_lock *lock)

@@ -16,6 +16,10 @@ struct syn_lock {
  *   lock  zeroed; release it even after a failure */
 enum syn_status syn_lock_take(const char *directory, struct syn_lock *lock);
 
+/* SYN_INVALID with host, process and since when if a run holds the directory; nothing is locked.
+ *   but  what the message adds: what is missing because the run goes on */
+enum syn_status syn_lock_check(const char *directory, const char *but);
+
 /* Release it. Harmless if nothing is locked. */
 void syn_lock_release(struct syn_lock *lock);
 

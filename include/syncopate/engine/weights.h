@@ -63,7 +63,8 @@ enum syn_weights_which { SYN_WEIGHTS_LAST, SYN_WEIGHTS_BEST };
 /* The global weights of a run, assembled from all workers' states, with the mean of their batch
  * norm statistics: what the run itself evaluates.
  *   directory  of the run. If the run is still in progress or was interrupted, its latest
- *              checkpoint is used (syn_weights_info() gives its step)
+ *              checkpoint is used (syn_weights_info() gives its step); the next one if that is
+ *              removed meanwhile
  * No checkpoint, or none marked as the best: SYN_INVALID. A checkpoint that cannot be read, or that
  * was written by a version that saved no names: SYN_FORMAT. */
 enum syn_status syn_weights_of_run(const char *directory, enum syn_weights_which which,

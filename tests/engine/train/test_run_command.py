@@ -109,6 +109,18 @@ class Run(unittest.TestCase):
             steps = json.load(file)["steps"]
         self.assertEqual(self.train("--resume", self.out, "--steps", str(steps + 2))["steps"], steps + 2)
 
+    def test_a_run_without_a_checkpoint_yet_is_said_to_go_on(self):
+        process = self.start(*ENDLESS, "--workers", "2")
+        before = self.listing()
+        for command in (["train", "--resume", self.out], ["export", self.out, "-o", self.out + ".npz"], ["evaluate", self.out],
+                        ["predict", self.out, "image"]):
+            with self.subTest(command=command):
+                done = call(*command)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                self.assertRegex(done.stderr, rf'the run in "{self.out}" is still running \(host {re.escape(socket.gethostname())}, '
+                                              rf"process {process.pid}, since .* UTC\) and has not written a checkpoint yet")
+                self.assertEqual(self.listing(), before)
+
     def test_under_mpirun_no_rank_touches_a_run_that_goes_on(self):
         if not MPIRUN:
             self.skipTest("no mpirun")

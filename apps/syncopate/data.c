@@ -151,13 +151,16 @@ static enum syn_status check_one(const char *name, const char *directory, struct
     snprintf(options.data_dir, sizeof options.data_dir, "%s", directory);
     enum syn_status status = syn_data_check(&options, on_progress, bar);
     end_bar(bar);
-    if (status == SYN_OK)
-        status = syn_data_open(&options, &data);
     if (status != SYN_OK)
         return status;
-    print_info(syn_data_info(data));
-    syn_data_close(data);
-    return SYN_OK;
+    syn_log_to(on_message, bar, SYN_LOG_ERROR); /* warnings have already been shown */
+    status = syn_data_open(&options, &data);
+    if (status == SYN_OK) {
+        print_info(syn_data_info(data));
+        syn_data_close(data);
+    }
+    syn_log_to(on_message, bar, SYN_LOG_INFO);
+    return status;
 }
 
 static int run_check(const struct command *self, int argc, char **argv)

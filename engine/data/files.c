@@ -10,10 +10,15 @@ enum syn_status syn_data_open_file(const char *set, const char *directory, const
                                    struct syn_blob *blob)
 {
     char path[SYN_PATH_BYTES];
+    const struct syn_data_set *row;
     SYN_TRY(syn_path_join(path, directory, name));
-    if (!syn_blob_exists(path))
-        return syn_report(SYN_INVALID, "%s is missing; see `syncopate data get %s`", path, set);
-    return syn_blob_open(path, blob);
+    if (syn_blob_exists(path))
+        return syn_blob_open(path, blob);
+    SYN_TRY(syn_data_set_find(set, &row));
+    if (row->is_own)
+        return syn_report(SYN_INVALID, "%s is missing; --data-dir must be a folder that has it",
+                          path);
+    return syn_report(SYN_INVALID, "%s is missing; see `syncopate data get %s`", path, set);
 }
 
 enum syn_status syn_data_keep_file(struct syn_data *data, const char *directory, const char *name,

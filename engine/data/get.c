@@ -178,6 +178,9 @@ enum syn_status syn_get_set(const struct syn_data_set *set, const char *root,
     struct syn_work work;
     char directory[SYN_PATH_BYTES];
     bool is_there;
+    if (set->is_own)
+        return syn_report(SYN_INVALID, "%s is data of your own; pass --data-dir to train instead",
+                          set->name);
     if (set->file_count == 0) {
         syn_report_log(SYN_LOG_INFO, "%s is generated when it is used; there is nothing to get",
                        set->name);

@@ -63,8 +63,8 @@ static enum syn_status read_type(const char *name, const char *text, struct syn_
     if (value[0] == '\'' && value[1] == '>')
         return syn_report(
             SYN_FORMAT,
-            "%s: big-endian items %.*s; expected little-endian ones, as .astype('<f4') makes", name,
-            length, value);
+            "%s: big-endian items %.*s; expected little-endian ones, as .astype('<%.*s) makes",
+            name, length, value, length > 2 ? length - 2 : 0, value + 2);
     bool is_plain = value[0] == '\'' && (value[1] == '<' || value[1] == '|') && value[2] &&
                     strchr("uif", value[2]) && value[3] && strchr("1248", value[3]) &&
                     value[4] == '\'';

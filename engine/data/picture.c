@@ -41,7 +41,10 @@ bool syn_picture_decode(const uint8_t *bytes, size_t count, struct syn_picture *
         return syn_jpeg_decode(bytes, count, picture, why);
     if (count >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
         return syn_png_decode(bytes, count, picture, why);
-    snprintf(why, SYN_WHY_BYTES, "neither JPEG nor PNG: %zu bytes that begin with 0x%02x", count,
-             count > 0 ? bytes[0] : 0U);
+    if (count == 0)
+        snprintf(why, SYN_WHY_BYTES, "an empty file; expected JPEG or PNG");
+    else
+        snprintf(why, SYN_WHY_BYTES, "neither JPEG nor PNG: %zu bytes that begin with 0x%02x",
+                 count, bytes[0]);
     return false;
 }

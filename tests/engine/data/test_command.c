@@ -48,6 +48,7 @@ static void bad_input_is_one_line_and_exit_code_two(void **state)
     expect_refusal("check", "text", NULL, "data/text/ptb.train.txt is missing");
     expect_refusal("get", "text", NULL,
                    "put ptb.train.txt, ptb.valid.txt, ptb.test.txt into data/text");
+    expect_refusal("get", "npy", NULL, "npy is data of your own; pass --data-dir");
     expect_refusal("list", "mnist", NULL, "unexpected argument");
     scratch_write_idx_set("d/mnist", 5, 5);
     scratch_write_text("d/mnist/train-labels-idx1-ubyte", "junk");
@@ -80,12 +81,33 @@ static void check_tells_what_a_set_is(void **state)
     assert_string_equal(text, "text: 2 + 1 + 1 words to predict, vocabulary of 4\n");
 }
 
+static void check_warns_of_each_file_once(void **state)
+{
+    (void)state;
+    char text[4096];
+    static const uint8_t png[] = {
+        0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48,
+        0x44, 0x52, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x00, 0x00, 0x00,
+        0x00, 0x3a, 0x7e, 0x9b, 0x55, 0x00, 0x00, 0x00, 0x0a, 0x49, 0x44, 0x41, 0x54, 0x78,
+        0x9c, 0x63, 0x68, 0x00, 0x00, 0x00, 0x82, 0x00, 0x81, 0x77, 0xcd, 0x72, 0xb6, 0x00,
+        0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82}; /* one grey pixel */
+    scratch_write("f/train/cat/one.png", png, sizeof png);
+    scratch_write("f/val/cat/two.png", png, sizeof png);
+    scratch_write_text("f/train/cat/notes.txt", "skipped");
+    assert_int_equal(run("check", "folder", "--dir=f", text, sizeof text), 0);
+    const char *first = strstr(text, "skipped 1 files");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "skipped 1 files"));
+    assert_non_null(strstr(text, "folder: 1 + 1 images"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_input_is_one_line_and_exit_code_two),
         cmocka_unit_test(list_tells_of_every_set),
         cmocka_unit_test(check_tells_what_a_set_is),
+        cmocka_unit_test(check_warns_of_each_file_once),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -205,7 +205,7 @@ static void odd_files_are_named_counted_and_left_out(void **state)
     assert_non_null(strstr(said, "cat/print.jpg is left out: a JPEG of 4 channels (CMYK)"));
     assert_non_null(strstr(said, "dog/deep.png is left out: a PNG of 16 bits"));
     assert_non_null(strstr(said, "dog/text.jpg is left out: neither JPEG nor PNG"));
-    assert_non_null(strstr(said, "dog/empty.jpg is left out"));
+    assert_non_null(strstr(said, "dog/empty.jpg is left out: an empty file"));
     size_t lines = 0;
     for (const char *at = said; *at; at++)
         lines += *at == '\n';

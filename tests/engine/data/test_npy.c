@@ -183,7 +183,13 @@ static void arrays_that_cannot_be_are_refused_in_one_line(void **state)
     write_npy("bad/y.npy", "|u1", "2,", y, 2);
     expect_one_line(SYN_FORMAT, "bad", "x.npy: value 1 of example 1 is NaN");
     write_npy("bad/x.npy", ">f4", "2, 3", nan_at_4, sizeof nan_at_4);
-    expect_one_line(SYN_FORMAT, "bad", "big-endian items '>f4'");
+    expect_one_line(SYN_FORMAT, "bad",
+                    "big-endian items '>f4'; expected little-endian ones, as "
+                    ".astype('<f4') makes");
+    write_npy("bad/x.npy", "|u1", "4, 6", x, 24);
+    write_npy("bad/y.npy", ">i8", "2,", x, 16);
+    expect_one_line(SYN_FORMAT, "bad", "as .astype('<i8') makes");
+    write_npy("bad/y.npy", "|u1", "2,", y, 2);
     size_t count =
         make_npy("{'descr': '|u1', 'fortran_order': True, 'shape': (4, 6), }", x, 24, file);
     scratch_write("bad/x.npy", file, count);
@@ -209,6 +215,8 @@ static void arrays_that_cannot_be_are_refused_in_one_line(void **state)
     scratch_write_text("bad/x.npy", "no array at all");
     expect_one_line(SYN_FORMAT, "bad", "not a .npy file");
     expect_one_line(SYN_INVALID, "nothing", "neither x.npy nor data.npz found");
+    write_npy("half/x.npy", "|u1", "4, 6", x, 24);
+    expect_one_line(SYN_INVALID, "half", "half/y.npy is missing; --data-dir must be a folder");
 }
 
 static void put(uint8_t *at, uint64_t value, size_t bytes)

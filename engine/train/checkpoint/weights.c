@@ -190,6 +190,9 @@ static void free_reading(struct reading *reading)
 
 static enum syn_status refuse_empty(const char *directory)
 {
+    if (!syn_path_is_directory(directory))
+        return syn_report(SYN_INVALID, "%.256s does not exist; expected the directory of a run",
+                          directory);
     SYN_TRY(syn_lock_check(directory, "has not written a checkpoint yet"));
     return syn_report(SYN_INVALID,
                       "%.256s: contains no checkpoint, so there are no weights; a run writes one "

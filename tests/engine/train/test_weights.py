@@ -130,7 +130,7 @@ class Weights(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("w.safetensors")))
 
     def test_what_cannot_be_exported_is_refused_in_a_line(self):
-        self.refuses(["export", self.path("nothing"), "-o", "w.npz"], "nothing", "no checkpoint")
+        self.refuses(["export", self.path("nothing"), "-o", "w.npz"], "nothing does not exist; expected the directory of a run")
         self.train("run", "--workers", "2")
         self.refuses(["export", self.path("run")], "-o")
         self.refuses(["export", self.path("run"), "-o", "w.pt"], "w.pt", ".safetensors or .npz")

@@ -186,7 +186,67 @@ syn_node syn_graph_convolution(struct syn_graph *graph, const char *name, syn_no
 syn_node syn_graph_inner_product(struct syn_graph *graph, const char *name, syn_node from,
                                  size_t outputs)
 {
-    struct node node = {.kind = &layer_inner_product, .input_count = 1, .options.outputs = outputs};
+    struct node node = {
+        .kind = &layer_inner_product, .input_count = 1, .options.product.outputs = outputs};
+    return add(graph, name, node, from, SYN_NOTHING);
+}
+
+/* Whether a node is there and of that kind; says so if not, unless it is SYN_NOTHING. */
+static bool is_kind(struct syn_graph *graph, syn_node node, const struct layer_kind *kind)
+{
+    if (graph->status != SYN_OK)
+        return false;
+    if (node < 0 || (size_t)node >= graph->count || graph->nodes[node].kind != kind)
+        return graph_refuse(graph, "node %d is not an %s", node, kind->name);
+    return true;
+}
+
+syn_node syn_graph_tied_product(struct syn_graph *graph, const char *name, syn_node from,
+                                syn_node embedding)
+{
+    if (!is_kind(graph, embedding, &layer_embedding))
+        return SYN_NOTHING;
+    const struct node *tokens = &graph->nodes[graph->nodes[embedding].inputs[0]];
+    struct node node = {.kind = &layer_inner_product,
+                        .input_count = 1,
+                        .options.product = {.outputs = tokens->options.vocabulary,
+                                            .embedding = (size_t)embedding,
+                                            .is_tied = true}};
+    return add(graph, name, node, from, SYN_NOTHING);
+}
+
+void syn_graph_deviation(struct syn_graph *graph, syn_node node, double deviation)
+{
+    if (graph->status != SYN_OK)
+        return;
+    if (node < 0 || (size_t)node >= graph->count || !(deviation > 0))
+        graph_refuse(graph, "node %d: initial weights of deviation %g", node, deviation);
+    else
+        graph->nodes[node].deviation = deviation;
+}
+
+syn_node syn_graph_layer_norm(struct syn_graph *graph, const char *name, syn_node from)
+{
+    struct node node = {.kind = &layer_layer_norm, .input_count = 1};
+    return add(graph, name, node, from, SYN_NOTHING);
+}
+
+syn_node syn_graph_gelu(struct syn_graph *graph, syn_node from)
+{
+    struct node node = {.kind = &layer_gelu, .input_count = 1};
+    return add(graph, NULL, node, from, SYN_NOTHING);
+}
+
+syn_node syn_graph_positions(struct syn_graph *graph, const char *name, syn_node from,
+                             size_t length)
+{
+    struct node node = {.kind = &layer_positions, .input_count = 1, .options.length = length};
+    return add(graph, name, node, from, SYN_NOTHING);
+}
+
+syn_node syn_graph_attention(struct syn_graph *graph, const char *name, syn_node from, size_t heads)
+{
+    struct node node = {.kind = &layer_attention, .input_count = 1, .options.heads = heads};
     return add(graph, name, node, from, SYN_NOTHING);
 }
 

@@ -24,7 +24,14 @@ union layer_options {
         size_t outputs;
         size_t stride;
     } subsample;
-    size_t outputs; /* inner product, embedding, LSTM */
+    struct {
+        size_t outputs;
+        size_t embedding; /* number of the node whose weights it uses, if it is tied */
+        bool is_tied;
+    } product;
+    size_t outputs; /* embedding, LSTM */
+    size_t heads;   /* attention */
+    size_t length;  /* positions */
     bool relu;      /* batch norm, add */
     double rate;    /* dropout */
     size_t vocabulary;
@@ -38,6 +45,7 @@ struct node {
     size_t input_count;
     struct shape shape;
     union layer_options options;
+    double deviation; /* of the initial weights; 0: those of its kind */
 };
 
 struct syn_graph {

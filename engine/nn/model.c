@@ -60,7 +60,13 @@ static enum syn_status add_tensor(struct syn_model *model, const struct node *no
 static size_t list_tensors(const struct syn_model *model, size_t node, struct tensor *tensors)
 {
     const struct node *n = &model->graph->nodes[node];
-    return n->kind->tensors ? n->kind->tensors(model->graph, n, tensors) : 0;
+    size_t count = n->kind->tensors ? n->kind->tensors(model->graph, n, tensors) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (n->deviation > 0 && strcmp(tensors[i].suffix, "weight") == 0) {
+            tensors[i].start = START_NORMAL;
+            tensors[i].bound = n->deviation;
+        }
+    return count;
 }
 
 static enum syn_status lay_out(struct syn_model *model)

@@ -262,6 +262,91 @@ struct lstm_kernels {
                      const float *dh, float *dc);
 };
 
+/* x Phi(x), with Phi the distribution function of the standard normal distribution. Counts are
+ * multiples of eight; arrays may coincide. */
+struct gelu_kernels {
+    /* y = x Phi(x); slope = its derivative, unless slope is NULL */
+    void (*forward)(const float *x, float *y, float *slope, size_t count);
+    /* dx = dy slope */
+    void (*backward)(const float *dy, const float *slope, float *dx, size_t count);
+};
+
+/* Layer norm: every row shifted and scaled to mean 0 and variance 1, then scaled by weight and
+ * shifted by bias. */
+struct layer_norm_shape {
+    size_t rows;
+    size_t channels;
+    size_t padded; /* floats from row to row */
+    float epsilon; /* added to the variance */
+};
+
+/* What the backward pass needs to know about a row. */
+struct layer_norm_moments {
+    float mean;
+    float factor; /* 1 / sqrt(variance + epsilon) */
+};
+
+struct layer_norm_kernels {
+    /* For rows [begin, end). */
+    void (*forward)(const struct layer_norm_shape *shape, const float *x, const float *weight,
+                    const float *bias, float *y, struct layer_norm_moments *moments, size_t begin,
+                    size_t end);
+    /* dx = the gradient w.r.t. x, added to what is there if accumulate, for rows [begin, end) */
+    void (*data)(const struct layer_norm_shape *shape, const float *x, const float *weight,
+                 const float *dy, const struct layer_norm_moments *moments, bool accumulate,
+                 float *dx, size_t begin, size_t end);
+    /* The gradients w.r.t. weight and bias, for blocks [begin, end) of eight channels. Whatever the
+     * blocks, a channel's sum is over the rows in order. */
+    void (*weights)(const struct layer_norm_shape *shape, const float *x, const float *dy,
+                    const struct layer_norm_moments *moments, float *dweight, float *dbias,
+                    size_t begin, size_t end);
+};
+
+/* Causal attention of one head for one example: y[t] is the mean of v[0 ... t], weighted by the
+ * softmax of the products q[t] k[0 ... t] / sqrt(width). */
+struct attention_shape {
+    size_t time;
+    size_t width;     /* of a head, a multiple of 8 */
+    size_t input_row; /* floats from one time step of q, k and v to the next */
+    size_t row;       /* the same of y */
+};
+
+struct attention_head {
+    const float *q;
+    const float *k;
+    const float *v;
+    float
+        *shares; /* attention_shares() floats: the weights of the means, zero above the diagonal */
+    float *y;    /* forward */
+    const float *dy;
+    float *dq; /* backward, like dk and dv; rows as those of q */
+    float *dk;
+    float *dv;
+    float *work; /* attention_work() floats */
+};
+
+struct attention_kernels {
+    /* y and shares */
+    void (*forward)(const struct attention_shape *shape, const struct attention_head *head);
+    /* dq, dk and dv, from the shares of the forward pass */
+    void (*backward)(const struct attention_shape *shape, const struct attention_head *head);
+};
+
+static inline size_t attention_padded(const struct attention_shape *shape)
+{
+    return (shape->time + 7) / 8 * 8;
+}
+
+static inline size_t attention_shares(const struct attention_shape *shape)
+{
+    return shape->time * attention_padded(shape);
+}
+
+static inline size_t attention_work(const struct attention_shape *shape)
+{
+    return 2 * attention_padded(shape) * shape->width + attention_shares(shape);
+}
+
 /* All of them, for one instruction set. */
 struct nn_kernels {
     const char *name;
@@ -276,6 +361,9 @@ struct nn_kernels {
     const struct elementwise_kernels *elementwise;
     const struct softmax_kernels *softmax;
     const struct lstm_kernels *lstm;
+    const struct gelu_kernels *gelu;
+    const struct layer_norm_kernels *layer_norm;
+    const struct attention_kernels *attention;
 };
 
 /* The sets that this machine can run, the fastest last; returns their number. */

@@ -13,6 +13,9 @@ extern const struct max_pooling_kernels SYN_KERNEL(syn_max_pooling);
 extern const struct elementwise_kernels SYN_KERNEL(syn_elementwise);
 extern const struct softmax_kernels SYN_KERNEL(syn_softmax);
 extern const struct lstm_kernels SYN_KERNEL(syn_lstm_cell);
+extern const struct gelu_kernels SYN_KERNEL(syn_gelu);
+extern const struct layer_norm_kernels SYN_KERNEL(syn_layer_norm);
+extern const struct attention_kernels SYN_KERNEL(syn_attention);
 
 extern const struct nn_kernels SYN_KERNEL(syn_nn_kernels);
 const struct nn_kernels SYN_KERNEL(syn_nn_kernels) = {
@@ -28,4 +31,7 @@ const struct nn_kernels SYN_KERNEL(syn_nn_kernels) = {
     .elementwise = &SYN_KERNEL(syn_elementwise),
     .softmax = &SYN_KERNEL(syn_softmax),
     .lstm = &SYN_KERNEL(syn_lstm_cell),
+    .gelu = &SYN_KERNEL(syn_gelu),
+    .layer_norm = &SYN_KERNEL(syn_layer_norm),
+    .attention = &SYN_KERNEL(syn_attention),
 };

@@ -1,6 +1,7 @@
 /* A row of the weights for each token. The gradient is zero except in the rows of tokens that
  * occurred, whose contributions are added in the order of the tokens: the same bits for any number
- * of cores. */
+ * of cores. If a product has the same weights, its part of the gradient is there already, because
+ * it is later in the graph. */
 #include "engine/nn/emit.h"
 
 #include <string.h>
@@ -37,6 +38,7 @@ struct state {
     size_t width;
     size_t padded;
     size_t vocabulary;
+    bool is_tied;
 };
 
 static enum syn_status run_forward(const struct kernel *kernel, void *const at[], struct call *call)
@@ -62,7 +64,8 @@ static enum syn_status run_backward(const struct kernel *kernel, void *const at[
     const int32_t *tokens = at[0];
     const float *dy = at[1];
     float *gradient = at[2];
-    memset(gradient, 0, s->vocabulary * s->width * sizeof *gradient);
+    if (!s->is_tied)
+        memset(gradient, 0, s->vocabulary * s->width * sizeof *gradient);
     for (size_t i = 0; i < s->rows; i++) {
         float *row = gradient + (size_t)tokens[i] * s->width;
         for (size_t j = 0; j < s->width; j++)
@@ -71,11 +74,22 @@ static enum syn_status run_backward(const struct kernel *kernel, void *const at[
     return SYN_OK;
 }
 
+static bool is_tied(const struct syn_graph *graph, const struct node *node)
+{
+    for (size_t i = node->number + 1; i < graph->count; i++)
+        if (graph->nodes[i].kind == &layer_inner_product &&
+            graph->nodes[i].options.product.is_tied &&
+            graph->nodes[i].options.product.embedding == node->number)
+            return true;
+    return false;
+}
+
 static void add(struct plan *plan, const struct node *node, const char *work, kernel_run *run,
                 struct place second, struct place third)
 {
     struct state state = {plan_rows(plan, node), node->shape.channels,
-                          padded_channels(node->shape.channels), vocabulary(plan->graph, node)};
+                          padded_channels(node->shape.channels), vocabulary(plan->graph, node),
+                          is_tied(plan->graph, node)};
     struct kernel kernel = {
         .node = node,
         .work = work,

@@ -1,5 +1,6 @@
 /* y = W x + b for every row, as matrix products on the weights in place in the flat array: no copy
- * of the weights, and their gradient is written in place. An image is flattened first. */
+ * of the weights, and their gradient is written in place. An image is flattened first. A tied
+ * product has the weights of an embedding, and no bias. */
 #include "engine/nn/onednn.h"
 
 #include <math.h>
@@ -11,10 +12,18 @@ enum { FLAT }; /* kept: the input in plain order */
 static bool shape(struct syn_graph *graph, struct node *node)
 {
     const struct shape *from = graph_from(graph, node, 0);
-    if (node->options.outputs == 0)
+    size_t outputs = node->options.product.outputs;
+    if (outputs == 0)
         return graph_refuse(graph, "%s: no outputs", node->name);
-    node->shape = (struct shape){
-        .sequence = from->sequence, .channels = node->options.outputs, .height = 1, .width = 1};
+    if (node->options.product.is_tied) {
+        const struct node *embedding = &graph->nodes[node->options.product.embedding];
+        if (shape_values(from) != embedding->shape.channels)
+            return graph_refuse(graph, "%s: %zu inputs; the vectors of %s have %zu values",
+                                node->name, shape_values(from), embedding->name,
+                                embedding->shape.channels);
+    }
+    node->shape =
+        (struct shape){.sequence = from->sequence, .channels = outputs, .height = 1, .width = 1};
     return true;
 }
 
@@ -22,12 +31,21 @@ static size_t tensors(const struct syn_graph *graph, const struct node *node,
                       struct tensor *tensors)
 {
     size_t inputs = shape_values(graph_from(graph, node, 0));
+    size_t outputs = node->options.product.outputs;
     double bound = 1 / sqrt((double)inputs);
-    tensors[WEIGHT] = (struct tensor){SPACE_WEIGHTS, "weight", SHAPE(node->options.outputs, inputs),
-                                      START_UNIFORM, bound};
-    tensors[BIAS] =
-        (struct tensor){SPACE_WEIGHTS, "bias", SHAPE(node->options.outputs), START_UNIFORM, bound};
+    if (node->options.product.is_tied)
+        return 0;
+    tensors[WEIGHT] =
+        (struct tensor){SPACE_WEIGHTS, "weight", SHAPE(outputs, inputs), START_UNIFORM, bound};
+    tensors[BIAS] = (struct tensor){SPACE_WEIGHTS, "bias", SHAPE(outputs), START_UNIFORM, bound};
     return 2;
+}
+
+/* The node whose weights are used. */
+static const struct node *owner(const struct plan *plan, const struct node *node)
+{
+    return node->options.product.is_tied ? &plan->graph->nodes[node->options.product.embedding]
+                                         : node;
 }
 
 struct state {
@@ -49,16 +67,17 @@ static enum syn_status run_weights(const struct kernel *kernel, void *const at[]
     return onednn_multiply(&s->product, at[0], at[1], at[2]);
 }
 
-/* Padding channels must be zero, and no product writes them. */
+/* The gradient w.r.t. the input, or a tied product. Padding channels must be zero, and no product
+ * writes them. */
 static enum syn_status run_data(const struct kernel *kernel, void *const at[], struct call *call)
 {
     (void)call;
     const struct state *s = kernel->state;
-    float *dx = at[2];
+    float *to = at[2];
     size_t padding = s->padded - s->product.columns;
     for (size_t row = 0; padding > 0 && row < s->product.rows; row++)
-        memset(dx + row * s->padded + s->product.columns, 0, padding * sizeof *dx);
-    return onednn_multiply(&s->product, at[0], at[1], at[2]);
+        memset(to + row * s->padded + s->product.columns, 0, padding * sizeof *to);
+    return onednn_multiply(&s->product, at[0], at[1], to);
 }
 
 static enum syn_status run_bias(const struct kernel *kernel, void *const at[], struct call *call)
@@ -125,10 +144,15 @@ static void forward(struct plan *plan, const struct node *node)
                            .a_row = input_row(plan, node),
                            .b_row = inputs,
                            .c_row = padded,
-                           .accumulate = true},
+                           .accumulate = !node->options.product.is_tied},
                           padded};
-    struct place places[] = {*x, plan_tensor(plan, node, WEIGHT), plan_tensor(plan, node, BIAS),
-                             plan_new_output(plan, node)};
+    struct place weights = plan_tensor(plan, owner(plan, node), WEIGHT);
+    struct place y = plan_new_output(plan, node);
+    if (node->options.product.is_tied) {
+        add(plan, node, "forward", run_data, state, (struct place[]){*x, weights, y}, 3);
+        return;
+    }
+    struct place places[] = {*x, weights, plan_tensor(plan, node, BIAS), y};
     add(plan, node, "forward", run_forward, state, places, 4);
 }
 
@@ -148,8 +172,10 @@ static void backward_weights(struct plan *plan, const struct node *node)
                              .c_row = inputs},
                             0};
     struct place weight_places[] = {dy, plan->values[node->number].kept[FLAT],
-                                    plan_tensor_gradient(plan, node, WEIGHT)};
+                                    plan_tensor_gradient(plan, owner(plan, node), WEIGHT)};
     add(plan, node, "backward weights", run_weights, weights, weight_places, 3);
+    if (node->options.product.is_tied)
+        return;
     struct state bias = {{.rows = plan_rows(plan, node), .columns = outputs}, padded};
     struct place bias_places[] = {dy, plan_tensor_gradient(plan, node, BIAS),
                                   plan_buffer(plan, padded)};
@@ -173,7 +199,8 @@ static void backward_data(struct plan *plan, const struct node *node)
                            .accumulate = delivery.accumulate},
                           input_row(plan, node)};
     struct place dx = flat ? plan_buffer(plan, plan_rows(plan, from) * inputs) : delivery.to;
-    struct place places[] = {plan_gradient(plan, node), plan_tensor(plan, node, WEIGHT), dx};
+    struct place places[] = {plan_gradient(plan, node),
+                             plan_tensor(plan, owner(plan, node), WEIGHT), dx};
     add(plan, node, "backward data", run_data, state, places, 3);
     if (flat)
         onednn_add_reorder(plan, node, "unflatten", from, ONEDNN_PLAIN, dx, delivery.to);
@@ -187,9 +214,10 @@ static void backward(struct plan *plan, const struct node *node)
         backward_data(plan, node);
 }
 
-const struct layer_kind layer_inner_product = {.name = "inner_product",
-                                               .help = "inner product with bias",
-                                               .shape = shape,
-                                               .tensors = tensors,
-                                               .forward = forward,
-                                               .backward = backward};
+const struct layer_kind layer_inner_product = {
+    .name = "inner_product",
+    .help = "inner product with bias, or with an embedding's weights",
+    .shape = shape,
+    .tensors = tensors,
+    .forward = forward,
+    .backward = backward};

@@ -277,6 +277,11 @@ syn_node syn_graph_convolution(struct syn_graph *graph, const char *name, syn_no
 syn_node syn_graph_inner_product(struct syn_graph *graph, const char *name, syn_node from,
                                  size_t outputs);
 
+/* Inner product with the weights of an embedding and without bias: a score for each token of the
+ * vocabulary. Has no tensors of its own. */
+syn_node syn_graph_tied_product(struct syn_graph *graph, const char *name, syn_node from,
+                                syn_node embedding);
+
 /* Batch norm over each channel (epsilon 1e-5, momentum 0.1 as in PyTorch), name.weight and
  * name.bias; then, if relu is set, max(0, x) in the same pass. */
 syn_node syn_graph_batch_norm(struct syn_graph *graph, const char *name, syn_node from, bool relu);
@@ -318,6 +323,29 @@ syn_node syn_graph_embedding(struct syn_graph *graph, const char *name, syn_node
  * name.weight_hh_l0 [4 hidden][hidden], name.bias_ih_l0 and name.bias_hh_l0 [4 hidden]; gates in
  * the order input, forget, cell, output. */
 syn_node syn_graph_lstm(struct syn_graph *graph, const char *name, syn_node from, size_t hidden);
+
+/* Layer norm over the channels of every row, as torch.nn.LayerNorm (epsilon 1e-5): name.weight and
+ * name.bias. Reads vectors. */
+syn_node syn_graph_layer_norm(struct syn_graph *graph, const char *name, syn_node from);
+
+/* x times the standard normal distribution function of x, as torch.nn.GELU. */
+syn_node syn_graph_gelu(struct syn_graph *graph, syn_node from);
+
+/* Adds to the vector of every time step one that is learnt for its position: name.weight
+ * [length][channels]. A model with it can be built for at most `length` time steps. */
+syn_node syn_graph_positions(struct syn_graph *graph, const char *name, syn_node from,
+                             size_t length);
+
+/* Causal self-attention: reads queries, keys and values, [3][heads][width] at each time step, and
+ * gives, at each, the mean of the values up to then, weighted by the softmax of key times query /
+ * sqrt(width), for every head: [heads][width]. The width must be a multiple of 8. Every batch is a
+ * text of its own: nothing is carried over from one to the next. */
+syn_node syn_graph_attention(struct syn_graph *graph, const char *name, syn_node from,
+                             size_t heads);
+
+/* Initialise the weight of a layer (not its bias) as normal values of this deviation, whatever the
+ * initialisation of the model. */
+void syn_graph_deviation(struct syn_graph *graph, syn_node node, double deviation);
 
 /* Softmax and cross-entropy against the labels: call it exactly once, last. */
 syn_node syn_graph_cross_entropy(struct syn_graph *graph, syn_node from);

@@ -123,6 +123,49 @@ static syn_node lstm(struct syn_graph *graph, syn_node from)
     return syn_graph_lstm(graph, "two", from, 5);
 }
 
+static syn_node layer_norm(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_layer_norm(graph, "layer", syn_graph_embedding(graph, "words", from, 13));
+}
+
+/* The norm finds a gradient of its input to add to. */
+static syn_node layer_norm_beside_a_shortcut(struct syn_graph *graph, syn_node from)
+{
+    from = syn_graph_embedding(graph, "words", from, 16);
+    return syn_graph_add(graph, from, syn_graph_layer_norm(graph, "layer", from), false);
+}
+
+static syn_node gelu(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_gelu(graph, convolution(graph, from));
+}
+
+static syn_node gelu_beside_a_shortcut(struct syn_graph *graph, syn_node from)
+{
+    from = convolution(graph, from);
+    return syn_graph_add(graph, from, syn_graph_gelu(graph, from), false);
+}
+
+static syn_node positions(struct syn_graph *graph, syn_node from)
+{
+    return syn_graph_positions(graph, "places", embedding(graph, from), TIME + 2);
+}
+
+static syn_node attention(struct syn_graph *graph, syn_node from)
+{
+    from = syn_graph_embedding(graph, "words", from, 12);
+    from = syn_graph_inner_product(graph, "qkv", from, 3 * 2 * 8);
+    return syn_graph_attention(graph, "layer", from, 2);
+}
+
+/* Both paths contribute to the gradient of the vectors. */
+static syn_node tied_product(struct syn_graph *graph, syn_node from)
+{
+    syn_node words = syn_graph_embedding(graph, "words", from, 6);
+    from = syn_graph_inner_product(graph, "between", words, 6);
+    return syn_graph_tied_product(graph, "layer", from, words);
+}
+
 struct bench {
     struct syn_model *model;
     float *weights;
@@ -272,6 +315,13 @@ static const struct {
     {"subsample", subsampling, false},
     {"embedding", embedding, true},
     {"lstm", lstm, true},
+    {"layer norm", layer_norm, true},
+    {"layer norm beside a shortcut", layer_norm_beside_a_shortcut, true},
+    {"gelu", gelu, false},
+    {"gelu beside a shortcut", gelu_beside_a_shortcut, false},
+    {"positions", positions, true},
+    {"attention", attention, true},
+    {"tied product", tied_product, true},
 };
 
 static void every_layers_gradient_agrees_with_central_differences(void **state)

@@ -82,7 +82,7 @@ static void put(struct buffer *buffer, struct syn_word word, char after)
 static enum syn_status strip(const struct syn_blob *document, struct buffer *to)
 {
     const struct syn_text text = {document->path, document->bytes, document->count};
-    struct syn_words words = {document->bytes, document->bytes + document->count, false};
+    struct syn_words words = {document->bytes, document->bytes + document->count, false, false};
     struct syn_word word;
     SYN_TRY(syn_text_check(&text));
     SYN_TRY(make_room(to, document->count + 1));
@@ -125,7 +125,7 @@ static enum syn_status read_documents(const char *from, struct buffer texts[SYN_
 static void write_text(const struct buffer *text, const struct syn_vocabulary *vocabulary, FILE *to)
 {
     const uint8_t *bytes = (const uint8_t *)text->bytes;
-    struct syn_words words = {bytes, bytes + text->count, false};
+    struct syn_words words = {bytes, bytes + text->count, false, false};
     struct syn_word word;
     bool is_first = true;
     while (syn_words_next(&words, &word)) {
@@ -159,7 +159,7 @@ static enum syn_status write_parts(const char *to, const struct buffer texts[SYN
                                    struct syn_vocabulary *vocabulary)
 {
     const uint8_t *train = (const uint8_t *)texts[SYN_DATA_TRAIN].bytes;
-    struct syn_words words = {train, train + texts[SYN_DATA_TRAIN].count, false};
+    struct syn_words words = {train, train + texts[SYN_DATA_TRAIN].count, false, false};
     struct syn_word word;
     while (syn_words_next(&words, &word))
         SYN_TRY(syn_vocabulary_count(vocabulary, word));

@@ -1,6 +1,6 @@
 /* Texts to tokens, as is usual for the Penn Treebank: words are separated by blanks, every line
  * ends in <eos>, and the vocabulary is that of the training part, so that nothing is learnt from
- * the others. */
+ * the others. On request, letters take the place of words. */
 #include "engine/data/corpus.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ enum syn_status syn_text_check(const struct syn_text *text)
                               text->bytes[at], at);
         at += length;
     }
-    struct syn_words words = {text->bytes, text->bytes + text->count, false};
+    struct syn_words words = {text->bytes, text->bytes + text->count, false, false};
     struct syn_word word;
     if (!syn_words_next(&words, &word))
         return syn_report(SYN_FORMAT, "%s: %zu bytes without a single word", text->name,
@@ -45,20 +45,21 @@ enum syn_status syn_text_check(const struct syn_text *text)
     return SYN_OK;
 }
 
-static enum syn_status count_words(const struct syn_text *text, struct syn_vocabulary *vocabulary)
+static enum syn_status count_words(const struct syn_text *text, bool by_letters,
+                                   struct syn_vocabulary *vocabulary)
 {
-    struct syn_words words = {text->bytes, text->bytes + text->count, false};
+    struct syn_words words = {text->bytes, text->bytes + text->count, false, by_letters};
     struct syn_word word;
     while (syn_words_next(&words, &word))
         SYN_TRY(syn_vocabulary_count(vocabulary, word));
     return SYN_OK;
 }
 
-static enum syn_status number_words(const struct syn_text *text,
+static enum syn_status number_words(const struct syn_text *text, bool by_letters,
                                     const struct syn_vocabulary *vocabulary,
                                     struct syn_part_store *part, size_t *count)
 {
-    const struct syn_words all = {text->bytes, text->bytes + text->count, false};
+    const struct syn_words all = {text->bytes, text->bytes + text->count, false, by_letters};
     struct syn_words words = all;
     struct syn_word word;
     size_t number = 0;
@@ -85,25 +86,27 @@ static enum syn_status name_words(const struct syn_vocabulary *vocabulary, struc
 }
 
 static enum syn_status fill(const struct syn_text texts[SYN_DATA_PARTS], size_t most,
-                            struct syn_vocabulary *vocabulary, struct syn_data *data)
+                            bool by_letters, struct syn_vocabulary *vocabulary,
+                            struct syn_data *data)
 {
-    SYN_TRY(count_words(&texts[SYN_DATA_TRAIN], vocabulary));
+    SYN_TRY(count_words(&texts[SYN_DATA_TRAIN], by_letters, vocabulary));
     data->info.outputs = syn_vocabulary_settle(vocabulary, most);
     SYN_TRY(name_words(vocabulary, data));
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
-        SYN_TRY(number_words(&texts[i], vocabulary, &data->parts[i], &data->info.count[i]));
+        SYN_TRY(
+            number_words(&texts[i], by_letters, vocabulary, &data->parts[i], &data->info.count[i]));
     return SYN_OK;
 }
 
 enum syn_status syn_corpus_read(const struct syn_text texts[SYN_DATA_PARTS], size_t vocabulary,
-                                struct syn_data *data)
+                                bool by_letters, struct syn_data *data)
 {
     data->info.kind = SYN_DATA_TOKENS;
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
         SYN_TRY(syn_text_check(&texts[i]));
     struct syn_vocabulary *words;
     SYN_TRY(syn_vocabulary_new(&words));
-    enum syn_status status = fill(texts, vocabulary, words, data);
+    enum syn_status status = fill(texts, vocabulary, by_letters, words, data);
     syn_vocabulary_free(words);
     return status;
 }
@@ -120,7 +123,7 @@ enum syn_status syn_corpus_open(const struct syn_data_options *options, const ch
         texts[i] = (struct syn_text){files[i].path, files[i].bytes, files[i].count};
     }
     if (status == SYN_OK)
-        status = syn_corpus_read(texts, options->vocabulary, data);
+        status = syn_corpus_read(texts, options->vocabulary, options->letters, data);
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
         syn_blob_close(&files[i]);
     return status;

@@ -14,10 +14,11 @@ struct syn_text {
 /* Check that a text is UTF-8 without NUL and has at least one word: SYN_FORMAT otherwise. */
 enum syn_status syn_text_check(const struct syn_text *text);
 
-/* Fill data with the tokens of the three parts. The vocabulary, at most that many words including
- * <unk> and <eos>, is that of the training part. On failure data may be partly filled. */
+/* Fill data with the tokens of the three parts. The vocabulary, at most that many words (or
+ * letters) including <unk> and <eos>, is that of the training part. On failure data may be partly
+ * filled. */
 enum syn_status syn_corpus_read(const struct syn_text texts[SYN_DATA_PARTS], size_t vocabulary,
-                                struct syn_data *data);
+                                bool by_letters, struct syn_data *data);
 
 /* The files of a corpus, in the order of enum syn_data_part: ptb.train.txt, ptb.valid.txt,
  * ptb.test.txt. */

@@ -32,8 +32,39 @@ static bool is_blank(uint8_t c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* The bytes of a UTF-8 character; a byte that begins none is one by itself. */
+static size_t character_length(const uint8_t *at, size_t left)
+{
+    size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : at[0] >= 0xc0 ? 2 : 1;
+    return length <= left ? length : 1;
+}
+
+static bool next_letter(struct syn_words *words, struct syn_word *word)
+{
+    while (words->at < words->end && !words->in_sentence &&
+           (*words->at == '\n' || *words->at == '\r'))
+        words->at++;
+    if (words->at < words->end && words->at[0] == '\r' && words->end - words->at > 1 &&
+        words->at[1] == '\n')
+        words->at++;
+    if (words->at == words->end || *words->at == '\n') {
+        bool ends = words->in_sentence;
+        words->at += words->at < words->end;
+        words->in_sentence = false;
+        *word = special[SYN_WORD_END];
+        return ends;
+    }
+    *word =
+        (struct syn_word){words->at, character_length(words->at, (size_t)(words->end - words->at))};
+    words->at += word->length;
+    words->in_sentence = true;
+    return true;
+}
+
 bool syn_words_next(struct syn_words *words, struct syn_word *word)
 {
+    if (words->by_letters)
+        return next_letter(words, word);
     while (words->at < words->end && is_blank(*words->at)) {
         bool ends_sentence = *words->at == '\n' && words->in_sentence;
         words->at++;

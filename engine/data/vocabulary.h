@@ -1,4 +1,5 @@
-/* The words of a text, by number: 0 is <unk>, 1 is <eos>, then the most frequent words. */
+/* The words of a text, or its letters, by number: 0 is <unk>, 1 is <eos>, then the most frequent
+ * words. */
 #ifndef SYN_ENGINE_DATA_VOCABULARY_H
 #define SYN_ENGINE_DATA_VOCABULARY_H
 
@@ -19,13 +20,15 @@ struct syn_words {
     const uint8_t *at;
     const uint8_t *end;
     bool in_sentence; /* a word was returned since the last <eos> */
+    bool by_letters;  /* every character is a word, blanks too */
 };
 
 #define SYN_WORD_UNKNOWN 0
 #define SYN_WORD_END     1
 
 /* The next word of a text, and "<eos>" after every line that has words; false at the end. Words are
- * separated by blanks. */
+ * separated by blanks. By letters: the next character, and "<eos>" for the end of every line that
+ * is not empty. */
 bool syn_words_next(struct syn_words *words, struct syn_word *word);
 
 struct syn_vocabulary;

@@ -15,17 +15,23 @@ static void check_part(const struct syn_data *data, size_t part)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+static void read_and_check(const uint8_t *bytes, size_t count, bool by_letters)
 {
     struct syn_data data = {.info = {.name = "fuzz"}};
     const size_t half = count / 2;
     const struct syn_text texts[SYN_DATA_PARTS] = {
         {"train", bytes, half}, {"valid", bytes + half, count - half}, {"test", bytes, count}};
-    if (syn_corpus_read(texts, 8, &data) == SYN_OK)
+    if (syn_corpus_read(texts, 8, by_letters, &data) == SYN_OK)
         for (size_t i = 0; i < SYN_DATA_PARTS; i++)
             check_part(&data, i);
     for (size_t i = 0; i < SYN_DATA_PARTS; i++)
         free(data.parts[i].tokens);
     free(data.names);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    read_and_check(bytes, count, false);
+    read_and_check(bytes, count, true);
     return 0;
 }

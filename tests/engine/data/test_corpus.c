@@ -18,7 +18,7 @@ static enum syn_status read_texts(const char *train, const char *valid, const ch
 {
     const struct syn_text texts[] = {text_of(train), text_of(valid), text_of(test)};
     memset(data, 0, sizeof *data);
-    return syn_corpus_read(texts, most, data);
+    return syn_corpus_read(texts, most, false, data);
 }
 
 static void free_tokens(struct syn_data *data)
@@ -45,6 +45,27 @@ static void words_are_numbered_by_frequency_then_by_their_bytes(void **state)
     static const int32_t shorter_first[] = {3, 2, 4, 1};
     assert_ok(read_texts("ab a abc\n", "a", "a", 100, &data));
     assert_memory_equal(data.parts[SYN_DATA_TRAIN].tokens, shorter_first, sizeof shorter_first);
+    free_tokens(&data);
+}
+
+/* The blank is a letter like others, and the end of a line is <eos>, whatever marks it. */
+static void by_letters_every_character_is_a_word(void **state)
+{
+    (void)state;
+    struct syn_data data = {0};
+    /* blank 4 times, a 3 times, then é and x: <unk> 0, <eos> 1, blank 2, a 3, x 4, é 5 */
+    static const int32_t train[] = {3, 2, 3, 1, 5, 2, 2, 1, 2, 3, 4, 1};
+    static const int32_t valid[] = {3, 0, 1};
+    const struct syn_text texts[] = {text_of("a a\n\n\xc3\xa9  \r\n\r\n ax"), text_of("ab\n"),
+                                     text_of("x")};
+    assert_ok(syn_corpus_read(texts, 100, true, &data));
+    assert_int_equal(data.info.outputs, 6);
+    assert_int_equal(data.info.count[SYN_DATA_TRAIN], 11);
+    assert_memory_equal(data.parts[SYN_DATA_TRAIN].tokens, train, sizeof train);
+    assert_int_equal(data.info.count[SYN_DATA_VALID], 2);
+    assert_memory_equal(data.parts[SYN_DATA_VALID].tokens, valid, sizeof valid);
+    assert_string_equal(data.info.names[2], " ");
+    assert_string_equal(data.info.names[5], "\xc3\xa9");
     free_tokens(&data);
 }
 
@@ -160,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_numbered_by_frequency_then_by_their_bytes),
+        cmocka_unit_test(by_letters_every_character_is_a_word),
         cmocka_unit_test(words_beyond_the_vocabulary_are_unknown),
         cmocka_unit_test(blanks_empty_lines_and_a_missing_last_newline_do_not_matter),
         cmocka_unit_test(special_words_spelt_out_are_what_they_say),

@@ -28,7 +28,7 @@ MODELS = models.MODELS
 
 
 def random_examples(model, batch, steps):
-    if isinstance(model, models.Lstm):
+    if isinstance(model, models.LANGUAGE_MODELS):
         return tuple(torch.randint(model.classes, (batch, steps)) for _ in range(2))
     return torch.randn(batch, *model.image), torch.randint(model.classes, (batch,))
 
@@ -86,7 +86,7 @@ def main():
     flags = parser.parse_args()
     torch.set_num_threads(flags.threads)
     layouts = flags.layout or ["contiguous", "channels_last"]
-    if flags.model.startswith("lstm") or flags.model == "mlp":
+    if flags.model.startswith("lstm") or flags.model in ("mlp", "gpt"):
         layouts = ["contiguous"]
     # One process per layout, because peak memory is measured per process.
     if os.environ.get("OPENBLAS_NUM_THREADS") != str(flags.threads) or len(layouts) > 1:

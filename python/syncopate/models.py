@@ -226,6 +226,53 @@ class Lstm(nn.Module):
         return self.fc(self.drop2(x)).flatten(0, 1)
 
 
+class GptBlock(nn.Module):
+    """Causal self-attention, then a feed-forward network, each after a layer norm and added to what it read."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm_look, self.norm_think = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.think = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def look(self, x):
+        batch, length, width = x.shape
+        query, key, value = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        if hasattr(F, "scaled_dot_product_attention"):
+            seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:  # PyTorch 1.13
+            scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+            later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
+            seen = scores.masked_fill(later, -math.inf).softmax(-1) @ value
+        return self.project(seen.transpose(1, 2).reshape(batch, length, width))
+
+    def forward(self, x):
+        x = x + self.look(self.norm_look(x))
+        return x + self.think(self.norm_think(x))
+
+
+class Gpt(nn.Module):
+    """Tokens [batch][time], at most `length` of each text, to scores [batch * time][words] by the words' own vectors.
+    Nothing is carried over from batch to batch."""
+
+    def __init__(self, layers=2, width=128, heads=4, length=64, image=None, classes=10000):
+        super().__init__()
+        del image  # not used by text models
+        self.classes = classes
+        self.tokens, self.places = nn.Embedding(classes, width), nn.Embedding(length, width)
+        self.blocks = nn.Sequential(*(GptBlock(width, heads) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:  # as in GPT-2: weights that add to the residual stream are smaller in deep networks
+                deep = name.endswith(("project.weight", "think.2.weight"))
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * layers) if deep else 0.02)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens) + self.places.weight[:tokens.shape[1]]
+        return F.linear(self.norm(self.blocks(x)), self.tokens.weight).flatten(0, 1)
+
+
 # By name; each takes image=(channels, height, width) and classes=number.
 MODELS = {
     "mlp": Mlp, "lenet": LeNet, "vgg16": Vgg16, "alexnet": AlexNet,
@@ -237,7 +284,10 @@ MODELS = {
     "resnet18": lambda **how: ResNet(BasicBlock, (2, 2, 2, 2), **how),
     "resnet50": lambda **how: ResNet(Bottleneck, (3, 4, 6, 3), **how),
     "lstm-small": lambda **how: Lstm(200, 0.0, **how), "lstm": lambda **how: Lstm(1500, 0.65, **how),
+    "gpt": Gpt,
 }
+
+LANGUAGE_MODELS = (Lstm, Gpt)  # these read tokens
 
 MOST_HEADER_BYTES = 100_000_000
 

@@ -35,6 +35,7 @@ CASES = {
     "resnet50": (2, 48, 10, 0.0001, 0),
     "lstm-small": (3, 7, 10, 0.5, 0),
     "lstm": (2, 3, 2, 0.5, 0),
+    "gpt": (3, 37, 10, 0.5, 0),
 }
 DRAWS = 16
 
@@ -148,7 +149,7 @@ def reference(model, inputs, labels, rate):
 
 
 def vary_norms(model):
-    """Weights and biases of batch norm that are not all ones and zeros. What is added to a shortcut is small
+    """Weights and biases of batch and layer norm that are not all ones and zeros. What is added to a shortcut is small
     beside it, as in a trained network; otherwise rounding errors grow with every block. The two models with the
     most values have them farther from ReLU's kink, or else no draw would do."""
     has_three = isinstance(model, models.ResNet) and isinstance(model.layer1[0], models.Bottleneck)
@@ -164,10 +165,14 @@ def vary_norms(model):
                 else:
                     module.weight.uniform_(0.5 * scale, 1.5 * scale)
                     module.bias.uniform_(-0.5 * scale, 0.5 * scale)
+        if isinstance(module, torch.nn.LayerNorm):
+            with torch.no_grad():
+                module.weight.uniform_(0.5, 1.5)
+                module.bias.uniform_(-0.5, 0.5)
 
 
 def random_examples(model, batch, size):
-    if isinstance(model, models.Lstm):
+    if isinstance(model, models.LANGUAGE_MODELS):
         return tuple(torch.randint(model.classes, (batch, size)) for _ in range(2))
     return torch.randn(batch, model.image[0], size, size), torch.randint(model.classes, (batch,))
 
@@ -202,7 +207,7 @@ def compare(name, dump_step, directory):
     np.concatenate([parameters[key].detach().numpy().ravel() for key, _ in layout]).tofile(
         directory / "weights.f32")
     inputs, labels = zip(*examples)
-    kind, dtype = ("tokens.i32", np.int32) if name.startswith("lstm") else ("images.f32", np.float32)
+    kind, dtype = ("tokens.i32", np.int32) if isinstance(model, models.LANGUAGE_MODELS) else ("images.f32", np.float32)
     np.stack([x.numpy() for x in inputs]).astype(dtype).tofile(directory / kind)
     np.stack([y.numpy() for y in labels]).astype(np.int32).tofile(directory / "labels.i32")
     subprocess.run([dump_step, "run", name, directory, str(batch), str(size), str(steps), str(rate)],

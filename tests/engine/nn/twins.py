@@ -12,13 +12,13 @@ from pytorch import check, models, np, torch
 
 TOLERANCE = 1e-4
 SIZES = {"mlp": (4, 28), "lenet": (4, 28), "vgg16": (4, 32), "alexnet": (2, 224), "resnet50": (2, 64),
-         "resnet18": (2, 64), "lstm-small": (3, 7), "lstm": (2, 3)}  # batch, height and width or time
+         "resnet18": (2, 64), "lstm-small": (3, 7), "lstm": (2, 3), "gpt": (3, 50)}  # batch, height and width or time
 
 
 def compare(name, dump_step, directory):
     batch, size = SIZES.get(name, (4, 32))
     torch.manual_seed(1)
-    if name.startswith("lstm"):
+    if name.startswith(("lstm", "gpt")):
         x = torch.randint(10000, (batch, size))
         x.numpy().astype(np.int32).tofile(directory / "tokens.i32")
     else:

@@ -116,19 +116,36 @@ static void write_text(const char *name, size_t words)
     assert_int_equal(fclose(file), 0);
 }
 
-static void carried_state_and_dropout_resume_to_the_same_bits(void **state)
+static struct syn_train_options runs_on_text(const char *model, const char *name)
 {
-    (void)state;
     write_text("ptb.train.txt", 900);
     write_text("ptb.valid.txt", 90);
     write_text("ptb.test.txt", 90);
-    struct syn_train_options options = runs_of("lstm-small", "lstm");
+    struct syn_train_options options = runs_of(model, name);
     assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "text"));
     snprintf(options.data.data_dir, sizeof options.data.data_dir, "%s", runs_home);
     options.workers = 2;
     options.batch = 5;
     options.time = 6;
     options.evaluate = true;
+    return options;
+}
+
+static void carried_state_and_dropout_resume_to_the_same_bits(void **state)
+{
+    (void)state;
+    struct syn_train_options options = runs_on_text("lstm-small", "lstm");
+    check_same_bits(&options, 5);
+}
+
+/* Attention and tied weights, with the memory of AdamW. */
+static void a_transformer_resumes_to_the_same_bits(void **state)
+{
+    (void)state;
+    struct syn_train_options options = runs_on_text("gpt", "gpt");
+    options.data.letters = true;
+    options.lr = 1e-3;
+    assert_string_equal(options.worker.optimizer.optimizer, "adamw");
     check_same_bits(&options, 5);
 }
 
@@ -292,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_mix_of_methods_resumes_to_the_same_bits),
         cmocka_unit_test(batch_norm_resumes_to_the_same_bits),
         cmocka_unit_test(carried_state_and_dropout_resume_to_the_same_bits),
+        cmocka_unit_test(a_transformer_resumes_to_the_same_bits),
         cmocka_unit_test(another_number_of_workers_keeps_what_was_not_sent),
         cmocka_unit_test(after_a_change_of_workers_the_epochs_go_on),
         cmocka_unit_test(regrouped_workers_stay_alike_and_can_be_resumed_again),

@@ -1,6 +1,6 @@
 /* Predictions of trained weights for single examples: the likeliest classes of an image, or words
- * that continue a text. Words are read one at a time, with the LSTMs carrying their state, as in an
- * evaluation. */
+ * that continue a text. A model with LSTMs reads words one at a time and carries its state, as in
+ * an evaluation; one that carries nothing reads the last words again with every new one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,11 @@ struct syn_predictor {
     bool on_text;
     size_t classes;
     float *input;  /* [channels][height][width] */
-    float *scores; /* [classes] */
+    float *scores; /* [classes], or [time][classes] */
     char *text;
+    size_t time;     /* words that the model reads at a time */
+    int32_t *recent; /* [time] the last words */
+    size_t known;    /* how many of these there are */
 };
 
 static enum syn_status prepare(struct syn_predictor *made, const struct syn_train_options *options,
@@ -35,9 +38,15 @@ static enum syn_status prepare(struct syn_predictor *made, const struct syn_trai
     const struct syn_data_info *info = syn_data_info(made->use.data);
     made->on_text = info->kind == SYN_DATA_TOKENS;
     made->classes = info->outputs;
-    SYN_TRY(syn_use_build(&made->use, weights, 1, 1));
+    made->time = 1;
+    SYN_TRY(syn_use_build(&made->use, weights, 1, made->time));
+    if (made->on_text && syn_layout_size(syn_model_carry_layout(made->use.model)) == 0) {
+        made->time = (size_t)made->use.options.time;
+        SYN_TRY(syn_use_build(&made->use, weights, 1, made->time));
+    }
+    SYN_TRY(syn_engine_allocate(made->time, sizeof *made->recent, &made->recent));
     SYN_TRY(syn_engine_allocate(syn_data_pixels(info), sizeof(float), &made->input));
-    return syn_engine_allocate(made->classes, sizeof(float), &made->scores);
+    return syn_engine_allocate(made->time * made->classes, sizeof(float), &made->scores);
 }
 
 enum syn_status syn_predictor_open(const struct syn_train_options *options,
@@ -129,11 +138,19 @@ enum syn_status syn_predict_image(struct syn_predictor *predictor, const char *p
     return SYN_OK;
 }
 
+/* The scores of the word after this one. What is behind the last word does not matter to them. */
 static enum syn_status feed(struct syn_predictor *predictor, int32_t word)
 {
-    struct syn_examples examples = {.count = 1, .tokens = &word};
-    return syn_model_forward(predictor->use.model, predictor->use.values, &examples,
-                             predictor->scores);
+    int32_t *recent = predictor->recent;
+    float *scores = predictor->scores;
+    struct syn_examples examples = {.count = 1, .tokens = recent};
+    if (predictor->known == predictor->time)
+        memmove(recent, recent + 1, --predictor->known * sizeof *recent);
+    recent[predictor->known++] = word;
+    SYN_TRY(syn_model_forward(predictor->use.model, predictor->use.values, &examples, scores));
+    memmove(scores, scores + (predictor->known - 1) * predictor->classes,
+            predictor->classes * sizeof *scores);
+    return SYN_OK;
 }
 
 /* The number of a word; linear search, because a prompt has few words. */
@@ -155,10 +172,13 @@ static enum syn_status feed_text(struct syn_predictor *predictor, const char *pa
     if (!path || !path[0])
         return SYN_OK;
     SYN_TRY(syn_blob_open_packed(path, &blob));
-    struct syn_words words = {.at = blob.bytes, .end = blob.bytes + blob.count};
+    struct syn_words words = {.at = blob.bytes,
+                              .end = blob.bytes + blob.count,
+                              .by_letters = predictor->use.options.data.letters};
     enum syn_status status = SYN_OK;
     while (status == SYN_OK && syn_words_next(&words, &word))
-        if (words.at < words.end || memcmp(word.at, END_NAME, 5) != 0)
+        if (words.at < words.end || word.length != strlen(END_NAME) ||
+            memcmp(word.at, END_NAME, word.length) != 0)
             status = feed(predictor, find_word(info, word));
     syn_blob_close(&blob);
     return status;
@@ -186,6 +206,7 @@ enum syn_status syn_predict_words(struct syn_predictor *predictor, const char *p
 {
     struct syn_random random;
     const struct syn_data_info *info = syn_data_info(predictor->use.data);
+    const char *blank = predictor->use.options.data.letters ? "" : " ";
     size_t length = 0;
     size_t capacity = words * WORD_BYTES + 1;
     if (!predictor->on_text || !info->names)
@@ -197,12 +218,13 @@ enum syn_status syn_predict_words(struct syn_predictor *predictor, const char *p
     SYN_TRY(syn_engine_allocate(capacity, 1, &predictor->text));
     syn_random_start(&random, seed, 0);
     syn_model_restart(predictor->use.model, SYN_CARRY_EVALUATION);
+    predictor->known = 0;
     SYN_TRY(feed_text(predictor, path));
     for (size_t i = 0; i < words; i++) {
         int32_t word = draw(predictor, temperature, &random);
         bool ends = word == SYN_WORD_END;
         length += (size_t)snprintf(predictor->text + length, WORD_BYTES, "%.*s%s", WORD_BYTES - 2,
-                                   ends ? "" : info->names[word], ends ? "\n" : " ");
+                                   ends ? "" : info->names[word], ends ? "\n" : blank);
         SYN_TRY(feed(predictor, word));
     }
     *text = predictor->text;
@@ -216,6 +238,7 @@ void syn_predictor_free(struct syn_predictor *predictor)
     syn_use_close(&predictor->use);
     free(predictor->input);
     free(predictor->scores);
+    free(predictor->recent);
     free(predictor->text);
     free(predictor);
 }

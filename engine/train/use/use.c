@@ -37,9 +37,13 @@ enum syn_status syn_use_build(struct syn_use *use, const struct syn_weights *wei
     how.time = time;
     how.threads = options->threads ? (size_t)options->threads : 1;
     how.training = false;
+    syn_model_free(use->model);
+    use->model = NULL;
     enum syn_status status = syn_model_build(graph, &how, &use->model);
     syn_graph_free(graph);
     SYN_TRY(status);
+    free(use->values);
+    use->values = NULL;
     size_t params = syn_layout_size(syn_model_layout(use->model));
     SYN_TRY(syn_engine_allocate(params, sizeof(float), &use->values));
     syn_model_initialise(use->model, 1, use->values); /* also the state of LSTMs */

@@ -21,7 +21,7 @@ enum syn_status syn_use_open(const struct syn_train_options *options, struct syn
  * enough. */
 enum syn_status syn_use_open_input(const struct syn_train_options *options, struct syn_use *use);
 
-/* Build the model for these data and put the weights into it.
+/* Build the model for these data, in the place of any before it, and put the weights into it.
  *   batch  the most examples at once
  *   time   words of each at once */
 enum syn_status syn_use_build(struct syn_use *use, const struct syn_weights *weights, size_t batch,

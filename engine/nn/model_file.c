@@ -213,9 +213,58 @@ static syn_node add_lstm(struct file *file, const char *name, syn_node from, syn
     return file->is_bad ? SYN_NOTHING : syn_graph_lstm(file->graph, name, from, hidden);
 }
 
+static syn_node add_layer_norm(struct file *file, const char *name, syn_node from, syn_node other)
+{
+    (void)other;
+    return syn_graph_layer_norm(file->graph, name, from);
+}
+
+static syn_node add_gelu(struct file *file, const char *name, syn_node from, syn_node other)
+{
+    (void)name;
+    (void)other;
+    return syn_graph_gelu(file->graph, from);
+}
+
+static syn_node add_positions(struct file *file, const char *name, syn_node from, syn_node other)
+{
+    (void)other;
+    size_t length = number(file, "length", 0, MOST_OUTPUTS);
+    return file->is_bad ? SYN_NOTHING : syn_graph_positions(file->graph, name, from, length);
+}
+
+static syn_node add_attention(struct file *file, const char *name, syn_node from, syn_node other)
+{
+    (void)other;
+    size_t heads = number(file, "heads", 0, MOST_OUTPUTS);
+    return file->is_bad ? SYN_NOTHING : syn_graph_attention(file->graph, name, from, heads);
+}
+
+/* The output of the layer of that name, which must be above. */
+static syn_node find_node(struct file *file, const json_t *name)
+{
+    const char *text = json_string_value(name);
+    if (text && strcmp(text, "input") == 0)
+        return 0;
+    for (size_t i = file->at; text && i-- > 0;) {
+        const json_t *there = json_object_get(json_array_get(file->layers, i), "name");
+        if (there && strcmp(json_string_value(there), text) == 0)
+            return file->nodes[i];
+    }
+    refuse(file, "no layer above is called", text ? text : "", "a name, or input");
+    return SYN_NOTHING;
+}
+
+static syn_node add_tied_product(struct file *file, const char *name, syn_node from, syn_node other)
+{
+    (void)other;
+    syn_node embedding = find_node(file, json_object_get(layer_of(file), "embedding"));
+    return file->is_bad ? SYN_NOTHING : syn_graph_tied_product(file->graph, name, from, embedding);
+}
+
 static const struct kind kinds[] = {
     {"convolution", " outputs kernel stride padding bias ", add_convolution, 1},
-    {"inner_product", " outputs ", add_inner_product, 1},
+    {"inner_product", " outputs deviation ", add_inner_product, 1},
     {"batch_norm", " relu ", add_batch_norm, 1},
     {"relu", " ", add_relu, 1},
     {"max_pooling", " kernel stride padding ", add_max_pooling, 1},
@@ -223,8 +272,13 @@ static const struct kind kinds[] = {
     {"global_average", " ", add_global_average, 1},
     {"dropout", " rate ", add_dropout, 1},
     {"add", " relu ", add_add, 2},
-    {"embedding", " outputs ", add_embedding, 1},
+    {"embedding", " outputs deviation ", add_embedding, 1},
     {"lstm", " outputs ", add_lstm, 1},
+    {"layer_norm", " ", add_layer_norm, 1},
+    {"gelu", " ", add_gelu, 1},
+    {"positions", " length deviation ", add_positions, 1},
+    {"attention", " heads ", add_attention, 1},
+    {"tied_product", " embedding ", add_tied_product, 1},
 };
 
 static const struct kind *find_kind(struct file *file)
@@ -257,21 +311,6 @@ static void check_keys(struct file *file, const struct kind *kind)
     }
 }
 
-/* The output of the layer of that name, which must be above. */
-static syn_node find_node(struct file *file, const json_t *name)
-{
-    const char *text = json_string_value(name);
-    if (text && strcmp(text, "input") == 0)
-        return 0;
-    for (size_t i = file->at; text && i-- > 0;) {
-        const json_t *there = json_object_get(json_array_get(file->layers, i), "name");
-        if (there && strcmp(json_string_value(there), text) == 0)
-            return file->nodes[i];
-    }
-    refuse(file, "no layer above is called", text ? text : "", "a name, or input");
-    return SYN_NOTHING;
-}
-
 /* What the layer reads: the one above it, or those it names. */
 static void find_inputs(struct file *file, const struct kind *kind, syn_node from[2])
 {
@@ -292,6 +331,18 @@ static void find_inputs(struct file *file, const struct kind *kind, syn_node fro
     from[1] = find_node(file, json_array_get(names, 1));
 }
 
+/* Of the initial weights, if the file has one. */
+static void set_deviation(struct file *file)
+{
+    const json_t *deviation = json_object_get(layer_of(file), "deviation");
+    if (!deviation)
+        return;
+    if (json_number_value(deviation) > 0)
+        syn_graph_deviation(file->graph, file->nodes[file->at], json_number_value(deviation));
+    else
+        refuse(file, "not a possible", "deviation", "a number above 0");
+}
+
 static bool add_layer(struct file *file)
 {
     syn_node from[2];
@@ -309,6 +360,8 @@ static bool add_layer(struct file *file)
     file->nodes[file->at] = kind->add(file, json_string_value(name), from[0], from[1]);
     if (file->nodes[file->at] == SYN_NOTHING && !file->is_bad)
         refuse(file, file->graph->cause, NULL, "");
+    if (!file->is_bad)
+        set_deviation(file);
     return !file->is_bad;
 }
 

@@ -26,6 +26,21 @@ NET = """{"layers": [
 ]}
 """
 
+TRANSFORMER = """{"layers": [
+    {"layer": "embedding", "name": "tokens", "outputs": 16, "deviation": 0.02},
+    {"layer": "positions", "name": "places", "length": 12, "deviation": 0.02},
+    {"layer": "layer_norm", "name": "norm1"},
+    {"layer": "inner_product", "name": "qkv", "outputs": 48},
+    {"layer": "attention", "heads": 2},
+    {"layer": "inner_product", "name": "project", "outputs": 16},
+    {"layer": "add", "name": "seen", "from": ["places", "project"]},
+    {"layer": "inner_product", "name": "wide", "outputs": 32, "deviation": 0.02},
+    {"layer": "gelu"},
+    {"layer": "inner_product", "name": "narrow", "outputs": 16},
+    {"layer": "tied_product", "embedding": "tokens"}
+]}
+"""
+
 BARS = """{"layers": [
     {"layer": "convolution", "name": "edges", "outputs": 16, "kernel": 3, "padding": 1, "bias": false},
     {"layer": "batch_norm", "name": "norm", "relu": true},
@@ -60,6 +75,31 @@ class Own(unittest.TestCase):
         self.assertEqual(found["loss"], summary["test_loss"])
         self.assertEqual(call(COMMAND, "export", self.path("run"), "-o", self.path("w.npz")).returncode, 0)
         self.assertEqual(call(COMMAND, "train", "--resume", self.path("run"), "--steps", "5").returncode, 0)
+
+    def train_on_text(self, text, *flags):
+        for part in ("train", "valid", "test"):
+            with open(self.path(f"ptb.{part}.txt"), "w", encoding="utf-8") as file:
+                file.write("the cat sat on the mat\nthe dog ran\n" * 20)
+        with open(self.path("net.json"), "w", encoding="utf-8") as file:
+            file.write(text)
+        return call(COMMAND, "train", "--data", "text", "--data-dir", self.home.name, "--batch", "4", "--time", "12",
+                    "--threads", "1", "--steps", "3", "--model-file", self.path("net.json"), "--out", self.path("run"),
+                    *flags)
+
+    def test_a_model_file_can_describe_a_transformer(self):
+        done = self.train_on_text(TRANSFORMER, "--optimizer", "adamw", "--lr", "0.01", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = 2 + 7
+        self.assertEqual(json.loads(done.stdout)["params"],
+                         16 * words + 12 * 16 + 2 * 16 + 48 * 17 + 16 * 17 + 32 * 17 + 16 * 33)
+        for change, said in ((('"heads": 2', '"heads": 4'), "net.json:6: attention5: 48 inputs for 4 heads"),
+                             (('"embedding": "tokens"', '"embedding": "seen"'), "net.json:12: node 7 is not an embedding"),
+                             (('"embedding": "tokens"', '"embedding": "none"'), 'net.json:12: no layer above is called "none"'),
+                             (('"deviation": 0.02', '"deviation": 0'), 'net.json:2: not a possible "deviation"'),
+                             (('"length": 12', '"length": 11'), "time is 12, but the model knows only 11 positions")):
+            done = self.train_on_text(TRANSFORMER.replace(*change, 1), "--overwrite")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
 
     def test_a_mistake_is_told_with_its_line_and_nothing_is_written(self):
         for change, said in ((('"kernel": 2', '"kernal": 2'), 'net.json:7: unknown key "kernal"'),

@@ -38,10 +38,10 @@ def resident_mb():
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 
-def time_step(name, batch, steps, threads, layout, seconds):
+def time_step(name, batch, steps, classes, threads, layout, seconds):
     torch.manual_seed(1)
     before = resident_mb()
-    model = MODELS[name]()
+    model = MODELS[name](**({"classes": classes} if classes else {}))
     x, labels = random_examples(model, batch, steps)
     if layout == "channels_last":
         model = model.to(memory_format=torch.channels_last)
@@ -80,6 +80,7 @@ def main():
     parser.add_argument("--model", choices=MODELS, default="lenet")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--time", type=int, default=35, help="tokens of an example, for language models")
+    parser.add_argument("--classes", type=int, default=0, help="classes, or words; 0: as many as is usual for the model")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="measure for at least this long")
     parser.add_argument("--layout", choices=("contiguous", "channels_last"), action="append")
@@ -94,7 +95,7 @@ def main():
         for layout in layouts:
             subprocess.run([sys.executable, *sys.argv, "--layout", layout], env=environment, check=True)
         return
-    row = time_step(flags.model, flags.batch, flags.time, flags.threads, layouts[0], flags.seconds)
+    row = time_step(flags.model, flags.batch, flags.time, flags.classes, flags.threads, layouts[0], flags.seconds)
     print(json.dumps(row), flush=True)
 
 

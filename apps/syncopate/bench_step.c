@@ -78,7 +78,12 @@ static void release(struct subject *s)
 static enum syn_status build(const struct options *o, struct subject *s)
 {
     struct syn_graph *graph;
-    enum syn_status status = syn_graph_ready(o->model, NULL, &graph);
+    struct syn_input input;
+    enum syn_status status = syn_model_usual_input(o->model, &input);
+    if (status == SYN_OK && o->classes > 0)
+        input.classes = o->classes;
+    if (status == SYN_OK)
+        status = syn_graph_ready(o->model, &input, &graph);
     if (status != SYN_OK)
         return status;
     struct syn_model_options options;

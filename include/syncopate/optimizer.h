@@ -19,6 +19,11 @@
  *     v  = beta2 * v + (1 - beta2) * g*g
  *     W -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
  *
+ * lamb, with m and v of adamw and the norms of a whole tensor (a factor of 1 if one of them is 0):
+ *
+ *     u  = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * W
+ *     W -= lr * |W|/|u| * u
+ *
  * An optimizer may be used by one thread at a time. The same calls give bit-identical results on
  * every machine. */
 #ifndef SYNCOPATE_OPTIMIZER_H
@@ -51,7 +56,7 @@ const char *syn_optimizer_name(size_t i);
 /* One line about optimizer number i, or NULL past the last. */
 const char *syn_optimizer_help(size_t i);
 
-/* Make an optimizer for `size` weights, with its state zeroed.
+/* Make an optimizer for `size` weights, one tensor, with its state zeroed.
  *   options  copied; out of range or contradictory: SYN_INVALID */
 enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
                                    struct syn_optimizer **optimizer);

@@ -6,9 +6,7 @@
  *     W -= lr/(1 - beta1^t) * m / (sqrt(v)/sqrt(1 - beta2^t) + eps)
  *
  * in PyTorch's order of rounding. m and v of a weight whose gradient is zero keep shrinking, so a
- * sparse gradient is treated as one full of zeros: nothing can be skipped.
- *
- * beta^t is computed by squaring, not by pow(), whose last bit differs between C libraries. */
+ * sparse gradient is treated as one full of zeros: nothing can be skipped. */
 #include <float.h>
 #include <math.h>
 
@@ -34,15 +32,6 @@ static bool skips_zeros(const struct syn_optimizer_options *options)
     return false;
 }
 
-static double power(double base, uint64_t exponent)
-{
-    double result = 1;
-    for (; exponent > 0; exponent >>= 1, base *= base)
-        if (exponent & 1)
-            result *= base;
-    return result;
-}
-
 static void apply(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
                   const struct syn_optim_run *run)
 {
@@ -52,8 +41,8 @@ static void apply(const struct syn_optimizer_options *options, struct syn_optim_
     float new2 = (float)(1 - options->beta2);
     float eps = (float)options->eps;
     float keep = (float)(1 - (double)rates.lr * (double)rates.weight_decay);
-    float size = (float)((double)rates.lr / (1 - power(options->beta1, rates.update)));
-    float root = (float)sqrt(1 - power(options->beta2, rates.update));
+    float size = (float)((double)rates.lr / syn_optim_bias(options->beta1, rates.update));
+    float root = (float)sqrt(syn_optim_bias(options->beta2, rates.update));
     const float *restrict g = run->gradient;
     float *restrict w = run->weights;
     float *restrict m = run->memory[0];

@@ -33,6 +33,7 @@ struct syn_optim {
     struct syn_part part;
     bool counts; /* the formula needs the number of the step */
     bool adapts; /* it has its own momentum, and its step size does not follow the gradient's */
+    bool needs_whole_tensors; /* a weight's step depends on the rest of its tensor */
 
     /* (optional) Find settings that contradict each other. Ranges have been checked already. */
     enum syn_status (*check)(const struct syn_optimizer_options *options);
@@ -44,8 +45,8 @@ struct syn_optim {
      * Only an optimizer without memory may return true. */
     bool (*skips_zeros)(const struct syn_optimizer_options *options);
 
-    /* Update a run of weights. Each weight is updated independently: how a step is cut into runs
-     * does not change a bit. */
+    /* Update a run of weights: one whole tensor if the formula needs that. Otherwise each weight is
+     * updated independently: how a step is cut into runs does not change a bit. */
     void (*apply)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
                   const struct syn_optim_run *run);
 };
@@ -67,6 +68,12 @@ void syn_optimizer_restart(struct syn_optimizer *optimizer);
 
 /* Whether the optimizer of these options adapts. */
 bool syn_optimizer_adapts(const struct syn_optimizer_options *options);
+
+/* Whether it must not be opened for a part of a tensor. */
+bool syn_optimizer_needs_whole_tensors(const struct syn_optimizer_options *options);
+
+/* 1 - beta^t, which a mean that began at zero is divided by. */
+double syn_optim_bias(double beta, uint64_t update);
 
 /* Updates so far, at most SYN_OPTIM_MOST_COUNTED; 0 if they are not counted. Beyond that beta^t is
  * negligible against 1; up to it, a float holds each count exactly. */

@@ -14,7 +14,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* Floats in a block: two of them are half of a small first-level cache. */
+/* Floats in a block: two of them are half of a small first-level cache. An optimizer that needs whole
+ * tensors is given a whole one instead. */
 #define BLOCK 2048
 
 /* A run of weights with the same rates. */
@@ -36,7 +37,7 @@ struct syn_optimizer {
     size_t size;
     size_t memory_per_weight;
     float *memory;   /* [memory_per_weight][size] */
-    float *gradient; /* [BLOCK], all zero between calls */
+    float *gradient; /* [BLOCK], or of the longest tensor; all zero between calls */
     float *weights;  /* [BLOCK] */
 };
 
@@ -85,19 +86,21 @@ static const struct syn_optim *find(const char *name)
     return kinds[i];
 }
 
-static enum syn_status allocate(struct syn_optimizer *made, size_t spans)
+/*   longest  tensor */
+static enum syn_status allocate(struct syn_optimizer *made, size_t spans, size_t longest)
 {
+    size_t block = made->kind->needs_whole_tensors && longest > BLOCK ? longest : BLOCK;
     if (made->memory_per_weight > 0)
         SYN_TRY(syn_allocate(made->size, made->memory_per_weight * sizeof *made->memory,
                              &made->memory));
     SYN_TRY(syn_allocate(spans, sizeof *made->spans, &made->spans));
-    SYN_TRY(syn_allocate(BLOCK, sizeof *made->gradient, &made->gradient));
+    SYN_TRY(syn_allocate(block, sizeof *made->gradient, &made->gradient));
     return syn_allocate(BLOCK, sizeof *made->weights, &made->weights);
 }
 
 /*   spans  the most there can be */
 static enum syn_status open_one(const struct syn_optimizer_options *options, size_t size,
-                                size_t spans, struct syn_optimizer **optimizer)
+                                size_t spans, size_t longest, struct syn_optimizer **optimizer)
 {
     struct syn_optimizer_options checked = *options;
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, &checked));
@@ -113,7 +116,7 @@ static enum syn_status open_one(const struct syn_optimizer_options *options, siz
     made->options = checked;
     made->size = size;
     made->memory_per_weight = kind->memory_per_weight(&checked);
-    enum syn_status status = allocate(made, spans);
+    enum syn_status status = allocate(made, spans, longest);
     if (status != SYN_OK) {
         syn_optimizer_free(made);
         return status;
@@ -125,8 +128,8 @@ static enum syn_status open_one(const struct syn_optimizer_options *options, siz
 static void add_span(struct syn_optimizer *optimizer, size_t end, struct syn_tensor_rates rates)
 {
     struct span *last = optimizer->spans + optimizer->span_count - 1;
-    bool is_more = optimizer->span_count > 0 && last->rates.lr == rates.lr &&
-                   last->rates.weight_decay == rates.weight_decay;
+    bool is_more = !optimizer->kind->needs_whole_tensors && optimizer->span_count > 0 &&
+                   last->rates.lr == rates.lr && last->rates.weight_decay == rates.weight_decay;
     if (is_more)
         last->end = end;
     else
@@ -136,7 +139,7 @@ static void add_span(struct syn_optimizer *optimizer, size_t end, struct syn_ten
 enum syn_status syn_optimizer_open(const struct syn_optimizer_options *options, size_t size,
                                    struct syn_optimizer **optimizer)
 {
-    SYN_TRY(open_one(options, size, 1, optimizer));
+    SYN_TRY(open_one(options, size, 1, size, optimizer));
     add_span(*optimizer, size, (struct syn_tensor_rates){1, 1});
     return SYN_OK;
 }
@@ -157,12 +160,22 @@ static void rate(struct syn_optimizer *optimizer, const struct syn_layout *layou
     }
 }
 
+static size_t longest_of(const struct syn_layout *layout)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < syn_layout_count(layout); i++) {
+        size_t count = syn_layout_tensor(layout, i).count;
+        longest = count > longest ? count : longest;
+    }
+    return longest;
+}
+
 enum syn_status syn_optimizer_open_part(double momentum,
                                         const struct syn_optimizer_options *options,
                                         const struct syn_layout *layout, size_t first, size_t count,
                                         bool is_rated, struct syn_optimizer **optimizer)
 {
-    SYN_TRY(open_one(options, count, syn_layout_count(layout) + 1, optimizer));
+    SYN_TRY(open_one(options, count, syn_layout_count(layout) + 1, longest_of(layout), optimizer));
     (*optimizer)->stronger = 1 / (1 - momentum);
     (*optimizer)->first = first;
     (*optimizer)->is_rated = is_rated;
@@ -345,17 +358,25 @@ static void apply_gathered(struct syn_optimizer *optimizer, struct step step,
     }
 }
 
+/* Where the block of weights that begins there ends. */
+static size_t block_end(const struct syn_optimizer *optimizer, size_t begin)
+{
+    if (optimizer->kind->needs_whole_tensors)
+        return span_at(optimizer, begin)->end;
+    return optimizer->size - begin < BLOCK ? optimizer->size : begin + BLOCK;
+}
+
 static void apply_scattered(struct syn_optimizer *optimizer, struct step step,
                             const uint32_t *indices, const float *values, size_t count,
                             float *weights)
 {
     size_t next = 0;
-    for (size_t begin = 0; begin < optimizer->size; begin += BLOCK) {
-        size_t part = optimizer->size - begin < BLOCK ? optimizer->size - begin : BLOCK;
+    for (size_t begin = 0, end = 0; begin < optimizer->size; begin = end) {
+        end = block_end(optimizer, begin);
         size_t first = next;
-        for (; next < count && indices[next] < begin + part; next++)
+        for (; next < count && indices[next] < end; next++)
             optimizer->gradient[indices[next] - begin] = values[next];
-        apply_run(optimizer, step, begin, part, optimizer->gradient, weights + begin);
+        apply_run(optimizer, step, begin, end - begin, optimizer->gradient, weights + begin);
         for (size_t i = first; i < next; i++)
             optimizer->gradient[indices[i] - begin] = 0;
     }
@@ -379,6 +400,11 @@ enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, doub
 bool syn_optimizer_adapts(const struct syn_optimizer_options *options)
 {
     return find(options->optimizer)->adapts;
+}
+
+bool syn_optimizer_needs_whole_tensors(const struct syn_optimizer_options *options)
+{
+    return find(options->optimizer)->needs_whole_tensors;
 }
 
 bool syn_optimizer_counts(const struct syn_optimizer_options *options)

@@ -36,6 +36,7 @@ enum syn_trait_number {
     SYN_TRAIT_LOCAL,          /* workers train on their own between exchanges */
     SYN_TRAIT_DELAYED,        /* workers continue with local updates */
     SYN_TRAIT_ADAPTS,         /* the optimizer has its own momentum */
+    SYN_TRAIT_WHOLE_TENSORS,  /* the optimizer needs whole tensors */
     SYN_TRAIT_MOMENTUM_MOVES, /* momentum is applied in the residual */
     SYN_TRAIT_COMPENSATES,
     SYN_TRAIT_LAGS,

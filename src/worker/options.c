@@ -125,6 +125,7 @@ static uint64_t asked_traits(const struct syn_worker_options *options)
     return SYN_TRAIT_IF(WORKER, true) | SYN_TRAIT_IF(NESTEROV, optimizer->nesterov) |
            SYN_TRAIT_IF(MOMENTUM, optimizer->momentum > 0) |
            SYN_TRAIT_IF(ADAPTS, syn_optimizer_adapts(optimizer)) |
+           SYN_TRAIT_IF(WHOLE_TENSORS, syn_optimizer_needs_whole_tensors(optimizer)) |
            SYN_TRAIT_IF(MOMENTUM_MOVES, syn_residual_is_moving(options->momentum_form)) |
            SYN_TRAIT_IF(LOCAL, syn_schedule_find(options->schedule)->is_local) |
            SYN_TRAIT_IF(DELAYED, syn_schedule_find(options->schedule)->is_delayed) |

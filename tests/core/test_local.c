@@ -59,9 +59,9 @@ static void all_workers_end_with_the_same_bits_and_twice_the_same(void **state)
     (void)state;
     static const char *const recipes[] = {"diloco", "sparseloco"};
     static const char *const late[] = {"off", "on"};
-    static const char *const optimizers[] = {"sgd", "adamw"};
+    static const char *const optimizers[] = {"sgd", "adamw", "lamb"};
     for (size_t t = 0; t < 4; t++)
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 12; i++) {
             struct cluster *runs[2];
             for (int twice = 0; twice < 2; twice++) {
                 runs[twice] = cluster_of(recipes[i % 2], 0);

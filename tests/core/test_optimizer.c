@@ -19,10 +19,11 @@ static const double share = 1.0 / 3;
 static const struct {
     double momentum, weight_decay;
     bool nesterov;
-    bool adapts;
-} updates[] = {{0, 0, false, false},      {0, 0.01, false, false}, {0.9, 0, false, false},
-               {0.9, 0.01, false, false}, {0.5, 0, true, false},   {0.9, 5e-4, true, false},
-               {0, 0, false, true},       {0, 0.01, false, true}};
+    const char *optimizer;
+} updates[] = {{0, 0, false, "sgd"},      {0, 0.01, false, "sgd"},  {0.9, 0, false, "sgd"},
+               {0.9, 0.01, false, "sgd"}, {0.5, 0, true, "sgd"},    {0.9, 5e-4, true, "sgd"},
+               {0, 0, false, "lamb"},     {0, 0.01, false, "lamb"}, {0, 0, false, "adamw"},
+               {0, 0.01, false, "adamw"}};
 #define UPDATES (sizeof updates / sizeof updates[0])
 
 static const size_t sizes[] = {0, 1, 2, 7, 64, 2047, 2048, 2049, MOST};
@@ -35,7 +36,7 @@ static struct syn_optimizer_options options_of(size_t update)
     options.momentum = updates[update].momentum;
     options.weight_decay = updates[update].weight_decay;
     options.nesterov = updates[update].nesterov;
-    options.optimizer = updates[update].adapts ? "adamw" : "sgd";
+    options.optimizer = updates[update].optimizer;
     return options;
 }
 
@@ -55,14 +56,35 @@ static void fill(float *values, size_t count, uint64_t seed)
         values[i] = syn_random_normal(&random);
 }
 
-static void adapting_reference(size_t update, double g, double *w, double *m, double *v,
-                               uint64_t step)
+/* Adam's direction. */
+static double adapting_reference(double g, double *m, double *v, uint64_t step)
 {
     double t = (double)step + 1;
     *m = 0.9 * *m + 0.1 * share * g;
     *v = 0.999 * *v + 0.001 * share * g * share * g;
+    return (*m / (1 - pow(0.9, t))) / (sqrt(*v / (1 - pow(0.999, t))) + 1e-8);
+}
+
+static void adamw_reference(size_t update, double g, double *w, double *m, double *v, uint64_t step)
+{
     *w -= rate * updates[update].weight_decay * *w;
-    *w -= rate * (*m / (1 - pow(0.9, t))) / (sqrt(*v / (1 - pow(0.999, t))) + 1e-8);
+    *w -= rate * adapting_reference(g, m, v, step);
+}
+
+/* One tensor's step. */
+static void lamb_reference(size_t update, const float *g, double *w, double *m, double *v,
+                           size_t size, uint64_t step)
+{
+    static double u[MOST];
+    double of_weights = 0;
+    double of_update = 0;
+    for (size_t i = 0; i < size; i++) {
+        u[i] = adapting_reference(g[i], &m[i], &v[i], step) + updates[update].weight_decay * w[i];
+        of_weights += w[i] * w[i];
+        of_update += u[i] * u[i];
+    }
+    for (size_t i = 0; i < size; i++)
+        w[i] -= rate * (of_weights > 0 && of_update > 0 ? sqrt(of_weights / of_update) : 1) * u[i];
 }
 
 /* One weight's step in double, as the header states it. */
@@ -90,10 +112,13 @@ static void follows_the_formula(size_t update, size_t size)
     for (uint64_t step = 0; step < STEPS; step++) {
         fill(gradient, size, 2 + step);
         assert_ok(syn_optimizer_apply(optimizer, rate, share, gradient, weights));
+        bool is_lamb = strcmp(updates[update].optimizer, "lamb") == 0;
+        if (is_lamb)
+            lamb_reference(update, gradient, w, m, v, size, step);
         for (size_t i = 0; i < size; i++) {
-            if (updates[update].adapts)
-                adapting_reference(update, gradient[i], &w[i], &m[i], &v[i], step);
-            else
+            if (strcmp(updates[update].optimizer, "adamw") == 0)
+                adamw_reference(update, gradient[i], &w[i], &m[i], &v[i], step);
+            else if (!is_lamb)
                 reference(update, gradient[i], &w[i], &m[i]);
             if (fabs(w[i] - weights[i]) > 2e-6 * (1 + fabs(w[i])))
                 fail_msg("update %zu, step %d, weight %zu of %zu: %.9g, expected %.9g", update,
@@ -109,6 +134,39 @@ static void ten_dense_steps_follow_the_formula(void **state)
     for (size_t update = 0; update < UPDATES; update++)
         for (size_t i = 0; i < SIZES; i++)
             follows_the_formula(update, sizes[i]);
+}
+
+/* A tensor of zeros, and one whose gradient is zero, have no ratio of lengths. */
+static void lamb_moves_a_tensor_without_a_length_by_adams_step(void **state)
+{
+    (void)state;
+    struct syn_optimizer *optimizer = opened(6, 2);
+    float weights[] = {0, 0};
+    const float gradient[] = {1, -2};
+    const float none[] = {0, 0};
+    assert_ok(syn_optimizer_apply(optimizer, 0.1, 1, none, weights));
+    assert_true(weights[0] == 0 && weights[1] == 0);
+    syn_optimizer_free(optimizer);
+    optimizer = opened(6, 2);
+    assert_ok(syn_optimizer_apply(optimizer, 0.1, 1, gradient, weights));
+    assert_true(fabsf(weights[0] + 0.1F) < 1e-6F && fabsf(weights[1] - 0.1F) < 1e-6F);
+    syn_optimizer_free(optimizer);
+}
+
+/* Factors of lengths far beyond the range of floats. */
+static void lamb_stays_finite_at_the_ends_of_the_range(void **state)
+{
+    (void)state;
+    static const float cases[][2] = {{1e-45F, 1e30F}, {3e38F, 1e-30F}, {3e38F, 1e30F}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct syn_optimizer *optimizer = opened(6, 2);
+        float gradient[] = {cases[i][0], cases[i][0]};
+        float weights[] = {cases[i][1], cases[i][1]};
+        for (int step = 0; step < 3; step++)
+            assert_ok(syn_optimizer_apply(optimizer, rate, 1, gradient, weights));
+        assert_true(isfinite(weights[0]) && isfinite(weights[1]));
+        syn_optimizer_free(optimizer);
+    }
 }
 
 /* What vector code must equal to the bit: one rounding after the other, in single precision. */
@@ -434,6 +492,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_dense_steps_follow_the_formula),
+        cmocka_unit_test(lamb_moves_a_tensor_without_a_length_by_adams_step),
+        cmocka_unit_test(lamb_stays_finite_at_the_ends_of_the_range),
         cmocka_unit_test(every_product_is_rounded_before_it_is_added),
         cmocka_unit_test(ten_sparse_steps_equal_dense_ones_to_the_bit),
         cmocka_unit_test(a_plain_sparse_step_touches_only_what_is_listed),

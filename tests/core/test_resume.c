@@ -287,7 +287,7 @@ static void with_a_delay_another_number_of_workers_goes_on_from_the_global_weigh
 }
 
 /* Its number of updates has to come along. */
-static void adamw_goes_on_to_the_same_bits_in_every_store(void **state)
+static void adamw_and_lamb_go_on_to_the_same_bits_in_every_store(void **state)
 {
     (void)state;
     static const char *const stores[] = {"replicas", "shards"};
@@ -307,6 +307,8 @@ static void adamw_goes_on_to_the_same_bits_in_every_store(void **state)
     }
     store = NULL;
     check_resumed("ssgd", 2, 3, 7);
+    optimizer = "lamb";
+    check_resumed("ssgd", 0, 0, 7);
     optimizer = NULL;
     free(own);
     free(whole);
@@ -319,7 +321,7 @@ int main(void)
         cmocka_unit_test(servers_go_on_to_the_same_bits_also_with_another_number_of_them),
         cmocka_unit_test(asynchronous_servers_go_on_from_the_weights_they_had),
         cmocka_unit_test(a_state_of_another_model_or_that_is_not_finite_is_refused),
-        cmocka_unit_test(adamw_goes_on_to_the_same_bits_in_every_store),
+        cmocka_unit_test(adamw_and_lamb_go_on_to_the_same_bits_in_every_store),
         cmocka_unit_test(another_number_of_workers_loses_nothing),
         cmocka_unit_test(with_a_delay_another_number_of_workers_goes_on_from_the_global_weights),
     };

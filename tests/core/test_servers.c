@@ -216,6 +216,39 @@ static void adamw_comes_to_the_same_weights_in_every_store(void **state)
     }
 }
 
+/* The sum is the same however it is exchanged, and so are the norms of a tensor. */
+static void lamb_comes_to_the_same_weights_dense_and_sparse(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < 4; t++) {
+        struct cluster *dense = cluster_of("ssgd", 0);
+        struct cluster *sparse =
+            with(with(cluster_of("topk", 0), "density", "1"), "momentum_form", "global");
+        run_cluster(with(with(dense, "optimizer", "lamb"), "weight_decay", "0.01"),
+                    worker_counts[t]);
+        run_cluster(with(with(sparse, "optimizer", "lamb"), "weight_decay", "0.01"),
+                    worker_counts[t]);
+        for (size_t e = 0; e < CLUSTER_SIZE; e++)
+            assert_true(fabsf(dense->weights[0][e] - sparse->weights[0][e]) < 1e-4F);
+        free(dense);
+        free(sparse);
+    }
+}
+
+static void lamb_is_refused_where_tensors_are_divided(void **state)
+{
+    (void)state;
+    for (size_t servers = 0; servers < 2; servers++) {
+        struct cluster *cluster = with(cluster_of("ssgd", servers), "optimizer", "lamb");
+        if (servers == 0)
+            with(cluster, "store", "shards");
+        assert_status(SYN_INVALID, syn_worker_check_servers(&cluster->options, servers));
+        assert_non_null(
+            strstr(syn_error_text(), "optimizer lamb needs the norms of whole tensors"));
+        free(cluster);
+    }
+}
+
 static void what_makes_no_sense_with_adamw_is_refused(void **state)
 {
     (void)state;
@@ -246,6 +279,8 @@ int main(void)
         cmocka_unit_test(pulls_in_halves_are_rounded_and_the_servers_weights_are_not),
         cmocka_unit_test(a_step_moves_two_models_and_with_a_delay_of_k_one_and_a_kth),
         cmocka_unit_test(adamw_comes_to_the_same_weights_in_every_store),
+        cmocka_unit_test(lamb_comes_to_the_same_weights_dense_and_sparse),
+        cmocka_unit_test(lamb_is_refused_where_tensors_are_divided),
         cmocka_unit_test(what_makes_no_sense_with_adamw_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

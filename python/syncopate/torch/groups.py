@@ -26,7 +26,7 @@ class Tuning(NamedTuple):
 
 def fields_of(options: dict[str, Any]) -> dict[str, Any]:
     """The fields of a parameter group besides its learning rate, by PyTorch's names."""
-    if options["optimizer"] == "adamw":
+    if options["optimizer"] in ("adamw", "lamb"):
         return {"betas": (options["beta1"], options["beta2"]), "eps": options["eps"],
                 "weight_decay": options["weight_decay"]}
     return {name: options[name] for name in ("momentum", "weight_decay", "nesterov")}

@@ -36,7 +36,7 @@ class Settled:
 
 
 class Optimizer(torch.optim.Optimizer):
-    """SGD or AdamW over all workers, with any of Syncopate's methods. Collective: every process creates one, with
+    """SGD, AdamW or LAMB over all workers, with any of Syncopate's methods. Collective: every process creates one, with
     the same model in the same state.
 
     model           a module, not wrapped in DistributedDataParallel

@@ -72,6 +72,18 @@ class Train(unittest.TestCase):
             done = train(*adamw, "--algo", algo, "--out", os.path.join(self.home.name, algo))
             self.assertEqual((done.returncode, done.stderr.count("divides")), (0, 0), done.stderr)
 
+    def test_lamb_trains_and_is_refused_where_tensors_are_divided(self):
+        lamb = [*SMALL, "--workers", "2", "--steps", "30", "--optimizer", "lamb", "--lr", "0.01", "--algo"]
+        for algo in ("ssgd", "diloco"):
+            out = os.path.join(self.home.name, algo)
+            done = train(*lamb, algo, "--log-every", "1", "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses = [line["loss"] for line in lines(os.path.join(out, "metrics.jsonl")) if "loss" in line]
+            self.assertLess(losses[-1], 0.9 * losses[0])
+        done = train(*lamb, "ssgd", "--store", "shards", "--out", self.out)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("optimizer lamb needs the norms of whole tensors", done.stderr)
+
     def test_a_line_tells_of_the_steps_since_the_line_before(self):
         """The norm's mean over them, the rate of the last one (a cosine that falls to lr_final), and a time that is its parts."""
         flags = [*SMALL, "--evaluate", "off", "--steps", "6", "--lr", "0.1", "--lr-schedule", "cosine", "--warmup-epochs", "0"]

@@ -12,15 +12,25 @@ SHARDED = ("FullyShardedDataParallel shards the weights, so no worker has a whol
            "DistributedDataParallel, or an Optimizer on the plain model")
 
 
+def _is_a(value: Any, *names: str) -> bool:
+    return any(each.__name__ in names for each in type(value).__mro__)
+
+
 def _is_sharded(model: Any) -> bool:
     """Whether it is FSDP1, a wrapper, or FSDP2, a class mixed into the model's own."""
-    return any(each.__name__ in ("FullyShardedDataParallel", "FSDPModule")
-               for each in type(model).__mro__)
+    return _is_a(model, "FullyShardedDataParallel", "FSDPModule")
+
+
+def _has_shards(model: torch.nn.Module) -> bool:
+    """Whether it, or a module somewhere inside it, is sharded."""
+    return any(map(_is_sharded, model.modules())) or any(hasattr(each, "placements") for each in model.parameters())
 
 
 def check_ddp(ddp: Any) -> None:
     """OptionError unless it is a DistributedDataParallel, with what to do instead."""
     if isinstance(ddp, DistributedDataParallel):
+        if _has_shards(ddp.module):
+            raise OptionError(f"attach() expects a model that is whole inside its DistributedDataParallel: {SHARDED}")
         return
     if isinstance(getattr(ddp, "_orig_mod", None), DistributedDataParallel):
         raise OptionError("attach() expects the DistributedDataParallel itself, not the result of "
@@ -40,7 +50,7 @@ def check_module(model: Any) -> None:
     if not isinstance(model, torch.nn.Module):
         raise OptionError(f"Optimizer() expects the model itself, not a {type(model).__name__}: "
                           "Optimizer(model, ...) instead of Optimizer(model.parameters(), ...)")
-    if _is_sharded(model) or any(hasattr(each, "placements") for each in model.parameters()):
+    if _has_shards(model):
         raise OptionError(f"Optimizer() expects a whole model: {SHARDED}")
 
 
@@ -56,7 +66,7 @@ def module_and_ddp(model: Any) -> tuple[torch.nn.Module, DistributedDataParallel
         if hasattr(parameter, "to_local") and parameter.to_local().numel() != parameter.numel():
             raise OptionError(f'Outer() expects whole weights, but "{name}" is sharded: no two workers hold the same '
                               "part. Shard with FSDP2 over one worker's own devices only, or not at all")
-    if any(each.__name__ == "FullyShardedDataParallel" for each in type(model).__mro__):
+    if any(_is_a(each, "FullyShardedDataParallel") for each in model.modules()):
         raise OptionError(f"Outer() expects whole weights: {SHARDED}")
     return model, ddp
 
@@ -68,7 +78,7 @@ def plain_optimizer(optimizer: Any) -> torch.optim.Optimizer:
         optimizer = inner
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise OptionError(f"Outer() expects a PyTorch optimizer, not a {type(optimizer).__name__}")
-    if any(each.__name__ == "ZeroRedundancyOptimizer" for each in type(optimizer).__mro__):
+    if _is_a(optimizer, "ZeroRedundancyOptimizer"):
         raise OptionError("ZeroRedundancyOptimizer gives every worker a part of the weights to train, so that they "
                           "cannot train independently; pass Outer the optimizer that it would use")
     return optimizer

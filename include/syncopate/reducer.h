@@ -150,6 +150,14 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
  * none has been delivered since the last drop, load or failed step. Training thread only. */
 enum syn_status syn_reducer_drop(struct syn_reducer *reducer);
 
+/* Send `count` bytes to every worker, and get everybody's: for small things that workers must agree
+ * on between steps. Collective; a worker that has closed or died instead is named. They travel after
+ * a step that is under way. Training thread only. Blocks.
+ *   mine  [count]
+ *   all   [workers][count], in the order of the ranks */
+enum syn_status syn_reducer_gather(struct syn_reducer *reducer, const void *mine, size_t count,
+                                   void *all);
+
 /* Write merged into dense, with zeros where it has no entry.
  *   dense  [size]
  *   size   that of the layout */

@@ -182,6 +182,10 @@ class Reducer(_Owned):
         """Take the last step back, as if its gradient had never been handed over."""
         C.syn_reducer_drop(self.handle)
 
+    def gather(self, mine: int, count: int, everyone: int) -> None:
+        """Send count bytes at address mine to all workers; receive theirs, in the order of ranks, at everyone."""
+        C.syn_reducer_gather(self.handle, mine, count, everyone)
+
     def residual(self) -> int | None:
         """The address of what this worker has not sent yet."""
         return C.syn_reducer_residual(self.handle)

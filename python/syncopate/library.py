@@ -119,6 +119,7 @@ STATUS_CALLS = {
     "syn_reducer_ready": [c_void_p, c_size_t],
     "syn_reducer_wait": [c_void_p, Ticket, POINTER(Merged)],
     "syn_reducer_drop": [c_void_p],
+    "syn_reducer_gather": [c_void_p, c_void_p, c_size_t, c_void_p],
     "syn_reducer_save": [c_void_p, c_void_p],
     "syn_reducer_load": [c_void_p, c_char_p, c_size_t],
     "syn_reducer_load_regrouped": [c_void_p, POINTER(c_char_p), POINTER(c_size_t), c_size_t],

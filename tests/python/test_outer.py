@@ -225,6 +225,48 @@ def test_workers_that_differ_are_told_all_in_the_same_call():
     run(__file__, telling, 2)
 
 
+def changing(rank, workers):
+    """Parameters that are added to an optimizer, everywhere, or taken from it, on one worker."""
+    def add(sgd):
+        sgd.add_param_group({"params": [nn.Parameter(torch.zeros(2))]})
+
+    def take(sgd):
+        if rank == 1:
+            sgd.param_groups[0]["params"].pop()
+
+    own = "the optimizer has other parameters than when Outer was created"
+    for change, text in ((add, own), (take, own if rank else "worker 1 cannot continue")):
+        model = model_of()
+        sgd = torch.optim.SGD(model.parameters(), 0.1)
+        outer = syncopate.torch.Outer(model, sgd, every=2)
+        train(model, sgd, range(2), rank, workers)
+        change(sgd)
+        expect(text, train, model, sgd, range(2), rank, workers)
+        outer.close()
+
+
+def test_an_optimizer_whose_parameters_change_is_told():
+    run(__file__, changing, 2)
+
+
+def leaving(rank, workers):
+    """One worker has a batch less, and closes. The other must not wait for it for torch.distributed's half hour."""
+    model = model_of()
+    sgd = torch.optim.SGD(model.parameters(), 0.1)
+    outer = syncopate.torch.Outer(model, sgd, every=2, timeout_ms=1000)
+    if rank == 1:
+        train(model, sgd, range(3), rank, workers)
+        outer.close()
+    else:
+        with pytest.raises(syncopate.PeerError, match="worker 1"):
+            train(model, sgd, range(4), rank, workers)
+    dist.barrier()
+
+
+def test_a_worker_that_makes_fewer_steps_and_leaves_is_named():
+    run(__file__, leaving, 2)
+
+
 class Scaler:
     """As a GradScaler: step() or not, then update()."""
 
@@ -393,4 +435,4 @@ def test_a_compiled_model_is_exchanged():
 
 if __name__ == "__main__":
     main({each.__name__: each for each in (with_parts, sums, nesterov, updates, stretched, normalised,
-                                                   telling, scaled, saved)})
+                                                   telling, changing, leaving, scaled, saved)})

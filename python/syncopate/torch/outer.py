@@ -149,7 +149,7 @@ class Outer:
         self.options = {"algo": "outer", "every": self.every, "lr_factor": self.lr_factor,
                         "outer_lr": self.outer_lr, "outer_momentum": self.outer_momentum,
                         "delayed": self.delayed, **chosen.as_dict()}
-        self._channel = dist.new_group(backend="gloo")  # for a few numbers; the default group may use NCCL
+        self._channel = dist.new_group(backend="gloo")  # for the beginning; the default group may use NCCL
         self.group = launch.join(transport, {} if timeout_ms is None else {"timeout_ms": timeout_ms})
         self._check_settings()
         self.reducer = Reducer(self.group, self.layout, chosen)
@@ -175,13 +175,20 @@ class Outer:
             if any(id(each) not in known for each in group["params"]):
                 raise OptionError("the optimizer trains a parameter that is not in the model and would not be "
                                   "exchanged; pass Outer the module that contains all of them")
-        trained = {id(each) for group in self._optimizer.param_groups for each in group["params"]}
+        trained = self._trained_now()
         if not any(id(each) in trained for each in names.values()):
             raise OptionError("the optimizer has none of the model's parameters")
+        self._trained = trained
+
+    def _trained_now(self) -> set[int]:
+        return {id(each) for group in self._optimizer.param_groups for each in group["params"]}
 
     def _check_settings(self) -> None:
-        everyone = self.gather([self.every, agree.bits(self.lr_factor), agree.bits(self.outer_lr),
-                                agree.bits(self.outer_momentum), int(self.delayed)])
+        mine = torch.tensor([self.every, agree.bits(self.lr_factor), agree.bits(self.outer_lr),
+                             agree.bits(self.outer_momentum), int(self.delayed)])
+        gathered = [torch.empty_like(mine) for _ in range(dist.get_world_size(self._channel))]
+        dist.all_gather(gathered, mine, group=self._channel)
+        everyone = [each.tolist() for each in gathered]
         try:
             agree.check_alike(everyone, ("every", "lr_factor()", "outer_lr()", "outer_momentum()", "delayed"),
                               "all workers must create the same Outer")
@@ -281,6 +288,9 @@ class Outer:
             new = next(name for name in found if name not in self._names)
             return OptionError(f'parameter "{new}" was added or unfrozen since Outer was created; close() it and '
                                "create another one")
+        if self._trained_now() != self._trained:
+            return OptionError("the optimizer has other parameters than when Outer was created; close() it and create "
+                               "another one")
         return None
 
     # Evaluation.
@@ -370,9 +380,12 @@ class Outer:
         return self._everyones(torch.tensor(values)).tolist()
 
     def _everyones(self, mine: torch.Tensor) -> torch.Tensor:
-        everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size(self._channel))]
-        dist.all_gather(everyone, mine, group=self._channel)
-        return torch.stack(everyone)
+        """Over the library's own connections: they name a worker that has closed or died, while torch.distributed
+        would wait for it for half an hour."""
+        mine = mine.contiguous()
+        everyone = mine.new_empty(self.group.workers, *mine.shape)
+        self._try(self.reducer.gather, mine.data_ptr(), mine.element_size() * mine.numel(), everyone.data_ptr())
+        return everyone
 
     def close(self) -> None:
         """Close: the optimizer is left alone from now on, and the residual is discarded. The model keeps

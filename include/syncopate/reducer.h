@@ -151,8 +151,8 @@ enum syn_status syn_reducer_wait(struct syn_reducer *reducer, struct syn_ticket 
 enum syn_status syn_reducer_drop(struct syn_reducer *reducer);
 
 /* Send `count` bytes to every worker, and get everybody's: for small things that workers must agree
- * on between steps. Collective; a worker that has closed or died instead is named. They travel after
- * a step that is under way. Training thread only. Blocks.
+ * on between steps. Collective; a worker that has closed or died instead is named. They travel
+ * after a step that is under way. Training thread only. Blocks.
  *   mine  [count]
  *   all   [workers][count], in the order of the ranks */
 enum syn_status syn_reducer_gather(struct syn_reducer *reducer, const void *mine, size_t count,

@@ -1,5 +1,5 @@
-/* LAMB (You et al., 2020), for large batches: Adam's direction, with a length that is proportional to
- * that of the tensor's weights, so that no tensor moves too far in one step:
+/* LAMB (You et al., 2020), for large batches: Adam's direction, with a length that is proportional
+ * to that of the tensor's weights, so that no tensor moves too far in one step:
  *
  *     m  = beta1 * m + (1 - beta1) * g
  *     v  = beta2 * v + (1 - beta2) * g*g

@@ -14,8 +14,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* Floats in a block: two of them are half of a small first-level cache. An optimizer that needs whole
- * tensors is given a whole one instead. */
+/* Floats in a block: two of them are half of a small first-level cache. An optimizer that needs
+ * whole tensors is given a whole one instead. */
 #define BLOCK 2048
 
 /* A run of weights with the same rates. */

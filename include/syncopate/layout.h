@@ -3,6 +3,7 @@
 #ifndef SYNCOPATE_LAYOUT_H
 #define SYNCOPATE_LAYOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,22 @@ struct syn_tensor_rates {
 enum syn_status syn_layout_rate(struct syn_layout *layout, size_t i, struct syn_tensor_rates rates);
 struct syn_tensor_rates syn_layout_rates(const struct syn_layout *layout, size_t i);
 
+/* How a tensor takes part in training; unless set, as the options say. At most one of these. */
+struct syn_tensor_policy {
+    bool is_dense; /* lists (select topk) always contain all of its entries */
+    bool
+        is_frozen; /* its gradient is ignored and its weights never change; nothing of it is sent */
+    double density; /* lists contain this share of its entries, its largest, in every step; 1 is the
+                     * same as is_dense; 0: not set */
+};
+
+/* Set the policy of tensor number i; i < syn_layout_count(). SYN_INVALID, and nothing changed, if
+ * the density is not between 0 and 1, or if more than one of them is set. Policies are among what
+ * workers compare. */
+enum syn_status syn_layout_set_policy(struct syn_layout *layout, size_t i,
+                                      struct syn_tensor_policy policy);
+struct syn_tensor_policy syn_layout_policy(const struct syn_layout *layout, size_t i);
+
 /* Make a copy that outlives the original. */
 enum syn_status syn_layout_copy(const struct syn_layout *from, struct syn_layout **copy);
 
@@ -58,8 +75,8 @@ struct syn_tensor syn_layout_tensor(const struct syn_layout *layout, size_t i);
 /* Number of the tensor that contains the entry at index; index < syn_layout_size(). */
 size_t syn_layout_find(const struct syn_layout *layout, size_t index);
 
-/* A hash of all names, counts and rates that are not 1: equal for equal layouts, on every
- * machine. */
+/* A hash of all names, counts, rates that are not 1 and policies that are set: equal for equal
+ * layouts, on every machine. */
 uint64_t syn_layout_hash(const struct syn_layout *layout);
 
 void syn_layout_free(struct syn_layout *layout);

@@ -14,8 +14,9 @@
 #define LONGEST_NAME 255
 
 struct syn_layout {
-    struct syn_tensor *tensors;     /* [capacity], names owned */
-    struct syn_tensor_rates *rates; /* [capacity] */
+    struct syn_tensor *tensors;         /* [capacity], names owned */
+    struct syn_tensor_rates *rates;     /* [capacity] */
+    struct syn_tensor_policy *policies; /* [capacity] */
     size_t count;
     size_t capacity;
     size_t size;
@@ -55,6 +56,10 @@ static enum syn_status make_room(struct syn_layout *layout)
     if (!rates)
         return syn_fail(SYN_MEMORY, "cannot allocate a layout of %zu tensors", capacity);
     layout->rates = rates;
+    struct syn_tensor_policy *policies = realloc(layout->policies, capacity * sizeof *policies);
+    if (!policies)
+        return syn_fail(SYN_MEMORY, "cannot allocate a layout of %zu tensors", capacity);
+    layout->policies = policies;
     layout->capacity = capacity;
     return SYN_OK;
 }
@@ -72,6 +77,7 @@ enum syn_status syn_layout_add(struct syn_layout *layout, const char *name, size
     if (!copy)
         return syn_fail(SYN_MEMORY, "cannot allocate the name of tensor \"%s\"", name);
     layout->rates[layout->count] = (struct syn_tensor_rates){1, 1};
+    layout->policies[layout->count] = (struct syn_tensor_policy){0};
     layout->tensors[layout->count++] = (struct syn_tensor){copy, layout->size, count};
     layout->size += count;
     return SYN_OK;
@@ -90,6 +96,7 @@ enum syn_status syn_layout_copy(const struct syn_layout *from, struct syn_layout
             return status;
         }
         made->rates[i] = from->rates[i];
+        made->policies[i] = from->policies[i];
     }
     *copy = made;
     return SYN_OK;
@@ -113,6 +120,34 @@ struct syn_tensor_rates syn_layout_rates(const struct syn_layout *layout, size_t
 {
     assert(i < layout->count);
     return layout->rates[i];
+}
+
+enum syn_status syn_layout_set_policy(struct syn_layout *layout, size_t i,
+                                      struct syn_tensor_policy policy)
+{
+    assert(i < layout->count);
+    const char *name = layout->tensors[i].name;
+    if (!(policy.density >= 0 && policy.density <= 1))
+        return syn_fail(SYN_INVALID, "density %g for tensor \"%s\"; expected 0 to 1",
+                        policy.density, name);
+    if (policy.is_dense && policy.is_frozen)
+        return syn_fail(SYN_INVALID,
+                        "tensor \"%s\" is to be dense, frozen; expected one of dense, frozen and "
+                        "density",
+                        name);
+    if ((policy.is_dense || policy.is_frozen) && policy.density > 0)
+        return syn_fail(SYN_INVALID,
+                        "tensor \"%s\" is to be %s, density %g; expected one of dense, frozen and "
+                        "density",
+                        name, policy.is_dense ? "dense" : "frozen", policy.density);
+    layout->policies[i] = policy;
+    return SYN_OK;
+}
+
+struct syn_tensor_policy syn_layout_policy(const struct syn_layout *layout, size_t i)
+{
+    assert(i < layout->count);
+    return layout->policies[i];
 }
 
 size_t syn_layout_size(const struct syn_layout *layout)
@@ -148,6 +183,16 @@ size_t syn_layout_find(const struct syn_layout *layout, size_t index)
     return low;
 }
 
+/* A policy that is not set leaves the hash as it is. */
+static uint64_t hash_policy(uint64_t hash, const struct syn_tensor_policy *policy)
+{
+    uint64_t kind = policy->is_dense ? 1 : policy->is_frozen ? 2 : policy->density > 0 ? 3 : 0;
+    if (kind == 0)
+        return hash;
+    hash = syn_hash(hash, &kind, sizeof kind);
+    return syn_hash(hash, &policy->density, sizeof policy->density);
+}
+
 uint64_t syn_layout_hash(const struct syn_layout *layout)
 {
     uint64_t hash = 0;
@@ -157,6 +202,7 @@ uint64_t syn_layout_hash(const struct syn_layout *layout)
         hash = syn_hash(hash, &count, sizeof count);
         if (layout->rates[i].lr != 1 || layout->rates[i].weight_decay != 1)
             hash = syn_hash(hash, &layout->rates[i], sizeof layout->rates[i]);
+        hash = hash_policy(hash, &layout->policies[i]);
     }
     return hash;
 }
@@ -169,5 +215,6 @@ void syn_layout_free(struct syn_layout *layout)
         free((char *)layout->tensors[i].name);
     free(layout->tensors);
     free(layout->rates);
+    free(layout->policies);
     free(layout);
 }

@@ -33,6 +33,7 @@ struct syn_exchange_setup {
     struct syn_group *group;
     size_t size;  /* of the largest bucket */
     size_t limit; /* most entries in any list */
+    size_t whole; /* entries of the bucket that is always sent whole; 0: there is none */
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */
     enum syn_putback putback;
@@ -44,6 +45,7 @@ struct syn_contribution {
     struct syn_packet_about about;
     size_t first;       /* where the bucket begins in the flat array */
     bool is_last;       /* bucket of its step */
+    bool is_whole;      /* all of the bucket is sent in every step; exchanges must not drop sums */
     double lr;          /* of its step, for owners that update weights; 0: unknown */
     bool pulls;         /* they are to send the weights after its step */
     uint64_t attempt;   /* grows when steps in flight were dropped; see syn_reducer_collect() */

@@ -38,7 +38,9 @@ static size_t kept_most(const struct syn_exchange_setup *setup)
         size_t own = syn_split_share(setup, setup->limit, owner);
         most = own > most ? own : most;
     }
-    return smaller(most, owned_size(setup, setup->size));
+    size_t kept = smaller(most, owned_size(setup, setup->size));
+    size_t whole = owned_size(setup, setup->whole);
+    return kept > whole ? kept : whole;
 }
 
 /* One packet to every other worker in each of the two messages. */

@@ -31,8 +31,8 @@ struct syn_packet_about syn_split_about_kept(const struct syn_split *split,
                                              const struct syn_contribution *in, size_t owner)
 {
     struct syn_packet_about about = syn_split_about_portions(split, in);
-    about.limit =
-        (uint32_t)smaller(syn_split_share(&split->setup, in->about.limit, owner), about.size);
+    size_t share = syn_split_share(&split->setup, in->about.limit, owner);
+    about.limit = (uint32_t)(in->is_whole ? about.size : smaller(share, about.size));
     return about;
 }
 

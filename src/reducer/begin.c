@@ -6,12 +6,34 @@
 #include "reducer/intake.h"
 #include "reducer/lag.h"
 
+/* A contribution in the layout's order, for owners that know no other. */
+static struct syn_contribution place(const struct syn_reducer *reducer, struct transfer *transfer)
+{
+    struct syn_contribution in = transfer->in;
+    for (size_t i = 0; i < in.list.count; i++)
+        transfer->placed.index[i] =
+            (uint32_t)syn_order_place(&reducer->order, in.first + in.list.index[i]);
+    memcpy(transfer->placed.value, in.list.value, in.list.count * sizeof *in.list.value);
+    transfer->placed.count = in.list.count;
+    if (in.is_nonfinite)
+        in.nonfinite_entry =
+            (uint32_t)syn_order_place(&reducer->order, in.first + in.nonfinite_entry);
+    in.list = transfer->placed;
+    in.first = 0;
+    in.about.size = (uint32_t)reducer->size;
+    return in;
+}
+
 /* On the communication thread. */
 static enum syn_status exchange_transfer(struct syn_work *work)
 {
     struct transfer *transfer = (struct transfer *)work;
     const struct syn_reducer *reducer = transfer->reducer;
-    return reducer->exchange_type->run(reducer->exchange, &transfer->in, &transfer->out);
+    const struct syn_exchange_type *exchange = reducer->exchange_type;
+    if (!exchange->keeps_sums || !reducer->order.runs)
+        return exchange->run(reducer->exchange, &transfer->in, &transfer->out);
+    struct syn_contribution in = place(reducer, transfer);
+    return exchange->run(reducer->exchange, &in, &transfer->out);
 }
 
 /* Everything is sent. With a residual, gradient plus residual is sent, and the new residual is
@@ -47,7 +69,7 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct t
     const struct syn_select_type *select = reducer->select_type;
     struct syn_contribution *in = &transfer->in;
     double density = slot->step.density;
-    size_t limit = select->limit(&reducer->options, bucket->size, density);
+    size_t limit = syn_bucket_limit(reducer, bucket, density);
     in->about.limit = (uint32_t)limit;
     in->packet = transfer->packet;
     if (select->remember)
@@ -84,8 +106,9 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .select = bucket->select,
         .before = syn_residual_from(&reducer->residuals[slot->before], bucket->first),
         .after = syn_residual_from(&reducer->residuals[next], bucket->first),
-        .gradient = slot->gradient ? slot->gradient + bucket->first : NULL,
+        .gradient = slot->gradient,
         .pieces = slot->pieces,
+        .order = &reducer->order,
         .first = bucket->first,
         .size = bucket->size,
         .momentum = (float)reducer->options.residual_momentum,
@@ -102,6 +125,7 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
         .size = (uint32_t)bucket->size,
     };
     transfer->in.first = bucket->first;
+    transfer->in.is_whole = bucket->share == 1;
     transfer->in.is_last = number + 1 == reducer->bucket_count;
     transfer->in.lr = slot->lr;
     transfer->in.pulls = slot->pulls;

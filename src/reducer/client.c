@@ -56,7 +56,7 @@ static enum syn_status allocate(struct syn_client *client, const struct syn_clie
     client->size = syn_layout_size(setup->layout);
     client->servers = syn_group_servers(setup->group);
     client->rows = syn_message_rows(&setup->options->optimizer);
-    client->form = syn_message_form_of(setup->options, client->size);
+    client->form = syn_message_form_of(setup->options, setup->layout);
     SYN_TRY(syn_layout_copy(setup->layout, &client->layout));
     SYN_TRY(syn_allocate(client->servers, sizeof *client->links, &client->links));
     SYN_TRY(syn_allocate(2 * client->servers, sizeof *client->requests, &client->requests));

@@ -9,16 +9,18 @@
 #include "exchange/exchange.h"
 #include "reducer/intake.h"
 #include "reducer/options.h"
+#include "reducer/order.h"
 #include "reducer/road.h"
 #include "residual/residual.h"
 #include "select/select.h"
 
-/* A run of whole tensors that is exchanged separately. Bucket 0 holds the last tensors and is sent
- * first. */
+/* Whole tensors that are exchanged separately, one range in the reducer's order (order.h). Bucket 0
+ * is sent first. */
 struct bucket {
     size_t first;
     size_t size;
     size_t tensor_count;
+    double share; /* of its entries in every list, by its tensors' policy; 0: the step's density */
     void *select; /* its state, NULL if dense */
     bool lags;    /* its part of the residual lacks the last step (lag.h) */
 };
@@ -31,7 +33,8 @@ struct transfer {
     struct syn_outcome out;
     uint8_t *packet;
     size_t packet_room;
-    float remembered; /* the selection's state before this step */
+    struct syn_list placed; /* the list in the layout's order, for owners that keep the sums */
+    float remembered;       /* the selection's state before this step */
     float threshold;
 };
 
@@ -70,9 +73,12 @@ struct syn_reducer {
     struct syn_pool *pool;
 
     size_t size;
+    struct syn_order order;
     struct bucket *buckets; /* [bucket_count] */
     size_t bucket_count;
     size_t *bucket_of; /* [tensor] */
+    size_t *joined;    /* [bucket_count] entries that the joined list already has */
+    float *unsent;     /* [size] in the layout's order, if that is another; for the caller */
 
     struct syn_residual *residuals; /* [depth + 1] a ring; `newest` is the current state */
     size_t newest;
@@ -88,6 +94,14 @@ struct syn_reducer {
     bool *is_ready;     /* [tensor] of the filling step */
     double used;        /* the largest density of a step since memory was last released */
 };
+
+/* Cut the weights into buckets (buckets.c). */
+enum syn_status syn_reducer_cut(struct syn_reducer *reducer);
+
+/* Most entries of a bucket's list in a step of this density, and in any step. */
+size_t syn_bucket_limit(const struct syn_reducer *reducer, const struct bucket *bucket,
+                        double density);
+size_t syn_bucket_limit_most(const struct syn_reducer *reducer, const struct bucket *bucket);
 
 static inline struct slot *syn_slot(struct syn_reducer *reducer, uint64_t number)
 {

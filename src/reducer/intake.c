@@ -29,14 +29,13 @@ struct pass {
     struct syn_forgotten forgotten[MOST_LANES];
 };
 
-/* The gradient's entries from `first` on, either in place or copied to `room`. */
-static const float *fetch(const struct syn_intake *intake, size_t first, size_t count,
-                          float room[SYN_BLOCK])
+/* The gradient's entries from place `at` of the layout on, either in place or copied to `room`. */
+static const float *fetch_placed(const struct syn_intake *intake, size_t at, size_t count,
+                                 float *room)
 {
     if (intake->gradient)
-        return intake->gradient + first;
+        return intake->gradient + at;
     const struct syn_piece *piece = intake->pieces;
-    size_t at = intake->first + first;
     for (; at >= piece->count; piece++)
         at -= piece->count;
     if (count <= piece->count - at)
@@ -45,6 +44,28 @@ static const float *fetch(const struct syn_intake *intake, size_t first, size_t 
         size_t left = count - filled;
         size_t taken = piece->count - at < left ? piece->count - at : left;
         memcpy(room + filled, piece->floats + at, taken * sizeof *room);
+        filled += taken;
+    }
+    return room;
+}
+
+/* The gradient's entries from the bucket's entry `first` on, either in place or copied to `room`. */
+static const float *fetch(const struct syn_intake *intake, size_t first, size_t count,
+                          float room[SYN_BLOCK])
+{
+    size_t at = intake->first + first;
+    if (!intake->order || !intake->order->runs)
+        return fetch_placed(intake, at, count, room);
+    const struct syn_order_run *run = syn_order_find(intake->order, at);
+    if (at + count <= run->first + run->count)
+        return fetch_placed(intake, run->place + (at - run->first), count, room);
+    for (size_t filled = 0; filled < count; run++) {
+        size_t skipped = at + filled - run->first;
+        size_t left = count - filled;
+        size_t taken = run->count - skipped < left ? run->count - skipped : left;
+        const float *part = fetch_placed(intake, run->place + skipped, taken, room + filled);
+        if (part != room + filled)
+            memcpy(room + filled, part, taken * sizeof *room);
         filled += taken;
     }
     return room;

@@ -4,6 +4,7 @@
 #define SYN_REDUCER_INTAKE_H
 
 #include "base/pool.h"
+#include "reducer/order.h"
 #include "residual/residual.h"
 #include "select/select.h"
 
@@ -13,16 +14,17 @@ struct syn_forgotten {
     double mass; /* the sum of magnitudes */
 };
 
-/* One bucket's pass. All pointers except pieces refer to the bucket's first entry. */
+/* One bucket's pass. Pointers to residuals refer to the bucket's first entry. */
 struct syn_intake {
     const struct syn_residual_type *residual_type;
     const struct syn_select_type *select_type;
     void *select; /* its state */
     struct syn_residual before;
     struct syn_residual after;
-    const float *gradient;          /* [size], or NULL if it is in pieces */
+    const float *gradient;          /* all of it, or NULL if it is in pieces */
     const struct syn_piece *pieces; /* of the whole gradient */
-    size_t first;                   /* of the bucket, in the whole gradient */
+    const struct syn_order *order;  /* gradients are in the layout's order; NULL: so is the rest */
+    size_t first;                   /* of the bucket, in the reducer's order */
     size_t size;
     float momentum;
     float scale;

@@ -65,7 +65,7 @@ struct syn_message_form {
 };
 
 static inline struct syn_message_form syn_message_form_of(const struct syn_worker_options *options,
-                                                          size_t size)
+                                                          const struct syn_layout *layout)
 {
     const struct syn_reducer_options *reducer = &options->reducer;
     bool is_dense = syn_select_find(reducer->select)->is_dense;
@@ -73,7 +73,7 @@ static inline struct syn_message_form syn_message_form_of(const struct syn_worke
         .is_dense = is_dense,
         .values = syn_value_find(reducer->values),
         .indices = syn_index_find(reducer->indices),
-        .limit = is_dense ? size : syn_reducer_limit_most(reducer, size),
+        .limit = is_dense ? syn_layout_size(layout) : syn_reducer_list_most(reducer, layout),
         .pulls_halves = !syn_value_find(options->pull_values)->is_exact,
     };
 }

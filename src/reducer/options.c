@@ -49,6 +49,13 @@ enum syn_status syn_reducer_check(const struct syn_reducer_options *options)
     return select->check ? select->check(&copy) : SYN_OK;
 }
 
+enum syn_status syn_reducer_check_layout(const struct syn_reducer_options *options,
+                                         const struct syn_layout *layout)
+{
+    const struct syn_chosen chosen = {&syn_reducer_settings, options};
+    return syn_refuse(syn_reducer_traits(options) | syn_layout_traits(layout), &chosen, 1);
+}
+
 enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options)
 {
     enum syn_putback asked;

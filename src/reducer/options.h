@@ -20,6 +20,16 @@ double syn_reducer_density_most(const struct syn_reducer_options *options);
  * size. */
 size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t size);
 
+/* The most entries in any list of a step, whatever the policies of tensors; options must have been
+ * checked. */
+size_t syn_reducer_list_most(const struct syn_reducer_options *options,
+                             const struct syn_layout *layout);
+
+/* Check that checked options can be used with the policies of these tensors; if not, SYN_INVALID
+ * with the reason. */
+enum syn_status syn_reducer_check_layout(const struct syn_reducer_options *options,
+                                         const struct syn_layout *layout);
+
 /* Who takes back what merges drop; options must have been checked. */
 enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options);
 

@@ -1,5 +1,4 @@
-/* Opening and closing a reducer: cuts the weights into buckets and allocates all memory that steps
- * need. */
+/* Opening and closing a reducer: allocates all memory that steps need. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -15,29 +14,6 @@ size_t syn_reducer_limit_most(const struct syn_reducer_options *options, size_t 
     return syn_select_find(options->select)->limit(options, size, density);
 }
 
-/* Go from the last tensor to the first and close a bucket as soon as it has bucket_bytes. */
-static enum syn_status cut_into_buckets(struct syn_reducer *reducer)
-{
-    size_t tensors = syn_layout_count(reducer->layout);
-    size_t full = (size_t)reducer->options.bucket_bytes / sizeof(float);
-    SYN_TRY(syn_allocate(tensors, sizeof *reducer->bucket_of, &reducer->bucket_of));
-    SYN_TRY(syn_allocate(tensors, sizeof *reducer->is_ready, &reducer->is_ready));
-    SYN_TRY(syn_allocate(tensors, sizeof *reducer->buckets, &reducer->buckets));
-    bool is_open = false;
-    for (size_t i = tensors; i-- > 0;) {
-        struct syn_tensor tensor = syn_layout_tensor(reducer->layout, i);
-        if (!is_open)
-            reducer->bucket_count++;
-        struct bucket *bucket = &reducer->buckets[reducer->bucket_count - 1];
-        bucket->first = tensor.offset;
-        bucket->size += tensor.count;
-        bucket->tensor_count++;
-        reducer->bucket_of[i] = reducer->bucket_count - 1;
-        is_open = full == 0 || bucket->size < full;
-    }
-    return syn_allocate(reducer->bucket_count, sizeof *reducer->missing, &reducer->missing);
-}
-
 static enum syn_status open_residuals(struct syn_reducer *reducer)
 {
     size_t count = reducer->options.depth + 1;
@@ -49,6 +25,8 @@ static enum syn_status open_residuals(struct syn_reducer *reducer)
         if (reducer->residual_type->has_velocity)
             SYN_TRY(syn_allocate(reducer->size, sizeof(float), &residual->velocity));
     }
+    if (reducer->order.runs)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &reducer->unsent));
     return SYN_OK;
 }
 
@@ -60,6 +38,8 @@ static enum syn_status open_sparse_transfer(struct syn_reducer *reducer, struct 
     SYN_TRY(syn_list_open(&transfer->in.list, setup->limit));
     SYN_TRY(syn_list_open(&transfer->out.merged, exchange->merged_most(setup)));
     SYN_TRY(syn_list_open(&transfer->out.dropped, exchange->dropped_most(setup)));
+    if (reducer->order.runs && exchange->keeps_sums)
+        SYN_TRY(syn_list_open(&transfer->placed, setup->limit));
     transfer->packet_room = bound;
     return syn_reserve(1, bound, &transfer->packet);
 }
@@ -91,7 +71,8 @@ static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
         if (is_dense && !reducer->exchange_type->follows_density)
             continue;
         own.size = reducer->buckets[i].size;
-        own.limit = syn_reducer_limit_most(&reducer->options, own.size);
+        own.limit = syn_bucket_limit_most(reducer, &reducer->buckets[i]);
+        own.whole = reducer->buckets[i].share == 1 ? own.size : 0;
         if (is_dense)
             SYN_TRY(
                 syn_list_open(&transfer->out.merged, reducer->exchange_type->merged_most(&own)));
@@ -110,7 +91,8 @@ static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exch
         setup->size = bucket->size > setup->size ? bucket->size : setup->size;
         if (reducer->select_type->is_dense)
             continue;
-        size_t most = syn_reducer_limit_most(&reducer->options, bucket->size);
+        size_t most = syn_bucket_limit_most(reducer, bucket);
+        setup->whole = bucket->share == 1 ? bucket->size : setup->whole;
         setup->limit = most > setup->limit ? most : setup->limit;
         SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
                                            (size_t)reducer->options.select_threads,
@@ -130,7 +112,7 @@ static enum syn_status open_parts(struct syn_reducer *reducer)
         .putback = syn_reducer_putback(&reducer->options),
         .keep = reducer->options.keep,
     };
-    SYN_TRY(cut_into_buckets(reducer));
+    SYN_TRY(syn_reducer_cut(reducer));
     SYN_TRY(open_residuals(reducer));
     SYN_TRY(open_selects(reducer, &setup));
     SYN_TRY(syn_allocate(reducer->options.depth, sizeof *reducer->slots, &reducer->slots));
@@ -177,6 +159,7 @@ static enum syn_status open_all(struct syn_reducer *reducer, const struct syn_ro
     reducer->options = *setup->options;
     reducer->size = syn_layout_size(setup->layout);
     SYN_TRY(syn_reducer_resolve(&reducer->options));
+    SYN_TRY(syn_reducer_check_layout(&reducer->options, setup->layout));
     find_rows(reducer);
     SYN_TRY(syn_layout_copy(setup->layout, &reducer->layout));
     SYN_TRY(open_parts(reducer));
@@ -224,6 +207,7 @@ static void close_slot(struct syn_reducer *reducer, struct slot *slot)
     for (size_t i = 0; slot->transfers && i < reducer->bucket_count; i++) {
         struct transfer *transfer = &slot->transfers[i];
         syn_list_close(&transfer->in.list);
+        syn_list_close(&transfer->placed);
         syn_list_close(&transfer->out.merged);
         syn_list_close(&transfer->out.dropped);
         free(transfer->packet);
@@ -267,6 +251,9 @@ void syn_reducer_close(struct syn_reducer *reducer)
     free(reducer->residuals);
     free(reducer->buckets);
     free(reducer->bucket_of);
+    free(reducer->joined);
+    free(reducer->unsent);
+    syn_order_close(&reducer->order);
     free(reducer->missing);
     free(reducer->is_ready);
     syn_layout_free(reducer->layout);
@@ -281,7 +268,11 @@ struct syn_comm *syn_reducer_comm(struct syn_reducer *reducer)
 
 const float *syn_reducer_residual(const struct syn_reducer *reducer)
 {
-    return reducer->residuals[reducer->newest].unsent;
+    const float *unsent = reducer->residuals[reducer->newest].unsent;
+    if (!unsent || !reducer->order.runs)
+        return unsent;
+    syn_order_restore(&reducer->order, unsent, reducer->unsent, reducer->size);
+    return reducer->unsent;
 }
 
 struct syn_step syn_reducer_step(const struct syn_reducer *reducer)

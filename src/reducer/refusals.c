@@ -101,5 +101,19 @@ uint64_t syn_reducer_traits(const struct syn_reducer_options *options)
            SYN_TRAIT_IF(DENSITY_ABOVE_MOST, most > 0 && most < options->density) |
            SYN_TRAIT_IF(PUTBACK_OWNER, is_owner) |
            SYN_TRAIT_IF(PUTBACK_OTHER, is_asked && !is_owner) |
-           SYN_TRAIT_IF(BUCKETS, options->bucket_bytes > 0);
+           SYN_TRAIT_IF(BUCKETS, options->bucket_bytes > 0) |
+           SYN_TRAIT_IF(TAKES_SHARE, syn_select_find(options->select)->takes_share) |
+           SYN_TRAIT_IF(DENSE_TENSORS, options->dense_below > 0);
+}
+
+uint64_t syn_layout_traits(const struct syn_layout *layout)
+{
+    uint64_t traits = 0;
+    for (size_t i = 0; i < syn_layout_count(layout); i++) {
+        struct syn_tensor_policy policy = syn_layout_policy(layout, i);
+        traits |= SYN_TRAIT_IF(DENSE_TENSORS, policy.is_dense || policy.density == 1) |
+                  SYN_TRAIT_IF(OWN_DENSITY, policy.density > 0) |
+                  SYN_TRAIT_IF(FROZEN, policy.is_frozen);
+    }
+    return traits;
 }

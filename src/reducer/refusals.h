@@ -30,6 +30,10 @@ enum syn_trait_number {
     SYN_TRAIT_PUTBACK_OWNER, /* was requested */
     SYN_TRAIT_PUTBACK_OTHER, /* merger or paper was requested */
     SYN_TRAIT_BUCKETS,
+    SYN_TRAIT_TAKES_SHARE,   /* the selection picks the density's share */
+    SYN_TRAIT_DENSE_TENSORS, /* some tensors are always sent whole; of a layout or by dense_below */
+    SYN_TRAIT_OWN_DENSITY,   /* of a layout: some tensor has its own density */
+    SYN_TRAIT_FROZEN,        /* of a layout: some tensor is frozen */
     /* of a worker's */
     SYN_TRAIT_WORKER, /* the options are a worker's */
     SYN_TRAIT_ASYNC,
@@ -64,6 +68,9 @@ struct syn_chosen {
 
 /* The traits of options whose "auto" values have been replaced. */
 uint64_t syn_reducer_traits(const struct syn_reducer_options *options);
+
+/* The traits of a layout: the policies of its tensors. */
+uint64_t syn_layout_traits(const struct syn_layout *layout);
 
 /* SYN_INVALID with the reason if some of these traits cannot be combined.
  *   chosen  [count] the reason's settings are looked up in this order */

@@ -67,10 +67,12 @@ enum syn_status syn_reducer_save(const struct syn_reducer *reducer, void *bytes)
         float remembered = select->remember ? select->remember(reducer->buckets[i].select) : 0;
         at = put(at, &remembered, sizeof remembered);
     }
-    if (residual->unsent)
-        at = put(at, residual->unsent, reducer->size * sizeof(float));
-    if (residual->velocity)
-        at = put(at, residual->velocity, reducer->size * sizeof(float));
+    const float *arrays[] = {residual->unsent, residual->velocity};
+    for (int i = 0; i < 2; i++)
+        if (arrays[i]) {
+            syn_order_restore(&reducer->order, arrays[i], at, reducer->size);
+            at += reducer->size * sizeof(float);
+        }
     uint64_t checksum = syn_hash(0, bytes, (size_t)(at - (uint8_t *)bytes));
     put(at, &checksum, sizeof checksum);
     return SYN_OK;
@@ -144,10 +146,10 @@ enum syn_status syn_reducer_load(struct syn_reducer *reducer, const void *bytes,
             reducer->select_type->restore(reducer->buckets[i].select, remembered);
     }
     if (residual->unsent)
-        memcpy(residual->unsent, at, reducer->size * sizeof(float));
+        syn_order_arrange(&reducer->order, at, residual->unsent, reducer->size);
     if (residual->velocity)
-        memcpy(residual->velocity, at + reducer->size * sizeof(float),
-               reducer->size * sizeof(float));
+        syn_order_arrange(&reducer->order, at + reducer->size * sizeof(float), residual->velocity,
+                          reducer->size);
     return SYN_OK;
 }
 
@@ -157,12 +159,14 @@ static void add_state(struct syn_reducer *reducer, const uint8_t *bytes, float s
     struct syn_residual *residual = &reducer->residuals[reducer->newest];
     const uint8_t *at = bytes + sizeof(struct head) + reducer->bucket_count * sizeof(float);
     float *arrays[] = {residual->unsent, residual->velocity};
-    for (int a = 0; a < 2; a++)
-        for (size_t i = 0; arrays[a] && i < reducer->size; i++, at += sizeof(float)) {
+    for (int a = 0; a < 2; a++) {
+        for (size_t i = 0; arrays[a] && i < reducer->size; i++) {
             float value;
-            memcpy(&value, at, sizeof value);
+            memcpy(&value, at + syn_order_place(&reducer->order, i) * sizeof value, sizeof value);
             arrays[a][i] += scale * value;
         }
+        at += reducer->size * sizeof(float); /* the velocity, if there is one, is the last */
+    }
 }
 
 enum syn_status syn_reducer_load_regrouped(struct syn_reducer *reducer, const void *const *states,

@@ -58,8 +58,9 @@ static enum syn_status outcome_of(struct syn_reducer *reducer, uint64_t number)
             return syn_fail(SYN_NONFINITE, "step %llu: another worker's gradient is not finite",
                             (unsigned long long)number);
         snprintf(what, sizeof what, "step %llu: gradient", (unsigned long long)number);
-        return syn_fail_nonfinite(reducer->layout, what,
-                                  reducer->buckets[i].first + out->nonfinite_entry);
+        return syn_fail_nonfinite(
+            reducer->layout, what,
+            syn_order_place(&reducer->order, reducer->buckets[i].first + out->nonfinite_entry));
     }
     return SYN_OK;
 }
@@ -85,20 +86,24 @@ static void take_back(struct syn_reducer *reducer, const struct slot *slot)
     }
 }
 
-/* Join all buckets' lists into one; the last bucket holds the first entries. */
+/* Join all buckets' lists into one, tensor by tensor: each bucket has its tensors in the layout's
+ * order. */
 static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slot)
 {
     if (reducer->bucket_count == 1)
         return &slot->transfers[0].out.merged;
     struct syn_list *all = &slot->merged;
     all->count = 0;
-    for (size_t i = reducer->bucket_count; i-- > 0;) {
-        const struct syn_list *list = &slot->transfers[i].out.merged;
-        uint32_t first = (uint32_t)reducer->buckets[i].first;
-        for (size_t j = 0; j < list->count; j++)
-            all->index[all->count + j] = first + list->index[j];
-        memcpy(all->value + all->count, list->value, list->count * sizeof *list->value);
-        all->count += list->count;
+    memset(reducer->joined, 0, reducer->bucket_count * sizeof *reducer->joined);
+    for (size_t t = 0; t < syn_layout_count(reducer->layout); t++) {
+        struct syn_tensor tensor = syn_layout_tensor(reducer->layout, t);
+        size_t number = reducer->bucket_of[t];
+        const struct syn_list *list = &slot->transfers[number].out.merged;
+        size_t begin = reducer->order.begins[t] - reducer->buckets[number].first;
+        size_t end = syn_list_find(list, begin + tensor.count);
+        for (size_t *next = &reducer->joined[number]; *next < end; ++*next)
+            syn_list_append(all, (uint32_t)(list->index[*next] - begin + tensor.offset),
+                            list->value[*next]);
     }
     return all;
 }

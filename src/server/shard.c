@@ -39,7 +39,7 @@ enum syn_status syn_shard_open(struct syn_shard *shard, const struct syn_server_
     shard->layout = setup->layout;
     shard->options = *options;
     shard->longest = setup->longest;
-    shard->form = syn_message_form_of(options, size);
+    shard->form = syn_message_form_of(options, setup->layout);
     shard->part = syn_message_shard(group, size, group->rank - group->workers);
     size_t count = shard->part.count;
     size_t limit = shard->form.limit < count ? shard->form.limit : count;

@@ -27,6 +27,15 @@ static const size_t no_tensors[] = {SIZE_MAX};
         "exchange", "split"                                                                        \
     }
 
+/* The last tensor of the default set, and those of one element and none. */
+#define DENSE_BELOW                                                                                \
+    {                                                                                              \
+        "dense_below", "300"                                                                       \
+    }
+
+const struct syn_tensor_policy scenario_shares[] = {
+    {.density = 0.1}, {.is_dense = true}, {.density = 1}, {0}, {.density = 0.5}};
+
 /* Residuals keep a velocity with it; and yet what is handed over is the sum of gradients. */
 #define ALMOST_NONE "1e-30"
 
@@ -171,6 +180,41 @@ const struct scenario all_scenarios[] = {
      .settings = {{"threshold_mode", "band"}, {"threshold", "0.03"}, {"bucket_bytes", "900"}},
      .scale = 0.01F},
     {.name = "strom of zeros", .recipe = "strom", .gradients = ZEROS},
+    {.name = "topk, small tensors dense", .recipe = "topk", .settings = {DENSE_BELOW}},
+    {.name = "topk, all tensors dense", .recipe = "topk", .settings = {{"dense_below", "1000"}}},
+    {.name = "topk q4, small tensors dense",
+     .recipe = "topk",
+     .settings = {DENSE_BELOW, {"density", "0.02"}, {"values", "q4"}, {"bucket_bytes", "900"}}},
+    {.name = "topk with shares",
+     .recipe = "topk",
+     .settings = {{"density", "0.02"}, {"select_threads", "2"}},
+     .policies = scenario_shares},
+    {.name = "gtopk, small tensors dense",
+     .recipe = "gtopk",
+     .settings = {DENSE_BELOW, {"density", "0.02"}, {"residual_momentum", ALMOST_NONE}}},
+    {.name = "gtopk f16 with shares",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, FEEDBACK, {"values", "f16"}},
+     .policies = scenario_shares},
+    {.name = "gtopk-tree with shares",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"exchange", "gtopk-tree"}, {"bucket_bytes", "900"}},
+     .policies = scenario_shares},
+    {.name = "gtopk forgetting, small tensors dense",
+     .recipe = "gtopk",
+     .settings = {DENSE_BELOW, {"density", "0.02"}, FEEDBACK, {"forget", "0.05"}}},
+    {.name = "gtopk of zeros, small tensors dense",
+     .recipe = "gtopk",
+     .settings = {DENSE_BELOW},
+     .gradients = ZEROS},
+    {.name = "split keeping k, small tensors dense",
+     .recipe = "gtopk",
+     .settings = {DENSE_BELOW, {"density", "0.02"}, {"keep", "1"}, SPLIT}},
+    {.name = "split q2 with shares",
+     .recipe = "gtopk",
+     .settings = {{"density", "0.02"}, {"values", "q2"}, FEEDBACK, SPLIT},
+     .policies = scenario_shares},
+    {.name = "sparseloco, small tensors dense", .recipe = "sparseloco", .settings = {DENSE_BELOW}},
     {.name = NULL},
 };
 
@@ -214,6 +258,15 @@ enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layou
         snprintf(name, sizeof name, "t%zu", i);
         status = syn_layout_add(*layout, name, tensors[i]);
     }
+    return status;
+}
+
+enum syn_status scenario_policies(const struct syn_tensor_policy *policies,
+                                  struct syn_layout *layout)
+{
+    enum syn_status status = SYN_OK;
+    for (size_t i = 0; policies && i < syn_layout_count(layout) && status == SYN_OK; i++)
+        status = syn_layout_set_policy(layout, i, policies[i]);
     return status;
 }
 
@@ -274,6 +327,8 @@ void scenario_run(const struct scenario *scenario, struct syn_group *group, stru
     if (account->status == SYN_OK)
         account->status =
             scenario_layout(scenario->tensors ? scenario->tensors : default_tensors, &layout);
+    if (account->status == SYN_OK)
+        account->status = scenario_policies(scenario->policies, layout);
     if (account->status == SYN_OK)
         account->status = syn_reducer_open(group, layout, &options, &reducer);
     if (account->status == SYN_OK) {

@@ -31,6 +31,7 @@ struct scenario {
     enum gradients gradients;
     size_t steps;          /* 0: SCENARIO_STEPS */
     const size_t *tensors; /* sizes, up to the first SIZE_MAX; NULL: a default set of 1003 in all */
+    const struct syn_tensor_policy *policies; /* [tensor], or NULL */
 };
 
 /* What became of it on one worker. Arrays are owned; release with account_free(). */
@@ -54,6 +55,9 @@ struct account {
 /* Every scenario that contract tests run; ends with one without a name. */
 extern const struct scenario all_scenarios[];
 
+/* Policies of the default set: of 500 entries, 1, 0, 301 and 201. */
+extern const struct syn_tensor_policy scenario_shares[];
+
 /* Fill worker rank's gradient of a step. */
 void scenario_gradient(enum gradients kind, size_t rank, size_t step, float *gradient, size_t size);
 
@@ -66,6 +70,11 @@ enum syn_status scenario_options(const struct scenario *scenario,
 
 /* A layout of tensors of these sizes. */
 enum syn_status scenario_layout(const size_t *tensors, struct syn_layout **layout);
+
+/* Give every tensor its policy.
+ *   policies  [tensor], or NULL: none */
+enum syn_status scenario_policies(const struct syn_tensor_policy *policies,
+                                  struct syn_layout *layout);
 
 /* Run it as this worker. Never fails itself: the account says how it went. */
 void scenario_run(const struct scenario *scenario, struct syn_group *group,

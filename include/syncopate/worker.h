@@ -52,7 +52,8 @@ enum syn_status syn_worker_check(const struct syn_worker_options *options);
 /* The same for a group that will have `servers` parameter servers. */
 enum syn_status syn_worker_check_servers(const struct syn_worker_options *options, size_t servers);
 
-/* Open a worker.
+/* Open a worker. Frozen tensors (struct syn_tensor_policy) stay as they are in all arrays of
+ * weights; their gradients are not read.
  *   group    lent until syn_worker_close()
  *   weights  [layout size] initial weights, the same on all workers
  * Collective, parameter servers included: SYN_MISMATCH names the members that differ and in what;
@@ -193,7 +194,7 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
 
 /* The global weights in the states of all workers of a run, without opening a worker.
  *   archives  [count] of all workers, in the order of their ranks
- *   weights   [size]
+ *   weights   [size] without those of frozen tensors
  * A different number of weights, or states that do not belong together: SYN_FORMAT. */
 enum syn_status syn_worker_saved_weights(const struct syn_archive *const *archives, size_t count,
                                          size_t size, float *weights);

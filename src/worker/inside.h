@@ -10,6 +10,7 @@
 #include "worker/fitting.h"
 #include "worker/inner.h"
 #include "worker/store.h"
+#include "worker/trained.h"
 
 struct syn_worker {
     struct syn_worker_options options; /* resolved */
@@ -23,11 +24,12 @@ struct syn_worker {
     struct syn_cost cost; /* since the last step */
     const struct syn_schedule_type *schedule;
     const struct syn_local_type *local;
-    size_t size;
-    float *v;            /* [size] delayed: the worker's own weights */
-    float *memory;       /* [size] of the local update, or NULL */
-    float *snapshots[2]; /* [size] the last and the previous weights pulled, or NULL */
-    float *global_mean;  /* [size] derived from them, or NULL */
+    struct syn_trained *trained; /* converts the caller's arrays; NULL: nothing is frozen */
+    size_t size;                 /* without frozen tensors, as everything here */
+    float *v;                    /* [size] delayed: the worker's own weights */
+    float *memory;               /* [size] of the local update, or NULL */
+    float *snapshots[2];         /* [size] the last and the previous weights pulled, or NULL */
+    float *global_mean;          /* [size] derived from them, or NULL */
     uint64_t snapshot_steps[2];
     size_t snapshot_count;
     bool is_mean_stale;            /* a snapshot has arrived since it was derived */

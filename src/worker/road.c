@@ -86,10 +86,12 @@ enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights
     return SYN_OK;
 }
 
-/* A gradient that is clipped before it is sent must be complete first. */
+/* A gradient that is clipped before it is sent, or copied without frozen tensors, must be complete
+ * first. */
 static bool can_begin_early(const struct syn_worker *worker)
 {
-    return !worker->schedule->is_delayed && !worker->inner && worker->longest == 0;
+    return !worker->schedule->is_delayed && !worker->inner && worker->longest == 0 &&
+           !worker->trained;
 }
 
 enum syn_status syn_worker_announce(struct syn_worker *worker, const float *gradient,

@@ -5,6 +5,7 @@
 #include "worker/clip.h"
 #include "worker/inner.h"
 #include "worker/options.h"
+#include "worker/trained.h"
 
 static enum syn_status check(struct syn_group *group, const struct syn_layout *layout,
                              const float *weights, struct syn_worker_options *options)
@@ -17,11 +18,10 @@ static enum syn_status check(struct syn_group *group, const struct syn_layout *l
     return syn_worker_check_consistency(group, layout, options, weights);
 }
 
-enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layout *layout,
-                                 const struct syn_worker_options *options, const float *weights)
+static enum syn_status serve(struct syn_group *group, const struct syn_layout *layout,
+                             const struct syn_worker_options *options, const float *weights)
 {
     struct syn_worker_options resolved = *options;
-    syn_group_enter(group);
     enum syn_status status = check(group, layout, weights, &resolved);
     if (status == SYN_OK) {
         struct syn_worker_options kept = syn_inner_store_options(&resolved);
@@ -37,6 +37,22 @@ enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layou
     } else {
         syn_group_abandon(group, status, syn_error_text());
     }
+    return status;
+}
+
+enum syn_status syn_worker_serve(struct syn_group *group, const struct syn_layout *layout,
+                                 const struct syn_worker_options *options, const float *weights)
+{
+    struct syn_trained *trained;
+    syn_group_enter(group);
+    enum syn_status status = syn_trained_open(layout, weights, &trained);
+    if (status != SYN_OK)
+        syn_group_abandon(group, status, syn_error_text());
+    else if (trained)
+        status = serve(group, syn_trained_tensors(trained), options, syn_trained_weights(trained));
+    else
+        status = serve(group, layout, options, weights);
+    syn_trained_close(trained);
     syn_group_depart(group);
     return status;
 }

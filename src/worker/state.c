@@ -82,6 +82,8 @@ enum syn_status syn_worker_save(struct syn_worker *worker, struct syn_archive *a
                                     worker->size * sizeof(float)));
     if (worker->inner)
         SYN_TRY(syn_inner_save(worker->inner, archive));
+    if (worker->trained)
+        SYN_TRY(syn_trained_save(worker->trained, archive));
     syn_reducer_settle(worker->reducer);
     SYN_TRY(syn_reducer_archive(worker->reducer, archive));
     return worker->store_type->save(worker->store, archive);
@@ -147,6 +149,8 @@ enum syn_status syn_worker_load(struct syn_worker *worker, const struct syn_arch
         SYN_TRY(load_paths(worker, archive));
     if (worker->inner)
         SYN_TRY(syn_inner_load(worker->inner, archive));
+    if (worker->trained)
+        SYN_TRY(syn_trained_load(worker->trained, archive));
     SYN_TRY(syn_fitting_load(worker, archive));
     SYN_TRY(syn_reducer_unarchive(worker->reducer, archive));
     SYN_TRY(worker->store_type->load(worker->store, archive));
@@ -180,6 +184,8 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
         return syn_fail(SYN_INVALID, "no states to continue from");
     SYN_TRY(syn_reducer_unarchive_regrouped(worker->reducer, archives, count));
     SYN_TRY(syn_fitting_load(worker, archives[0]));
+    if (worker->trained)
+        SYN_TRY(syn_trained_load(worker->trained, archives[0]));
     float *weights = malloc((worker->size + 1) * sizeof *weights);
     if (!weights)
         return syn_fail(SYN_MEMORY, "cannot allocate %zu weights", worker->size);

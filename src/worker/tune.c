@@ -19,9 +19,8 @@ static enum syn_status check(const struct syn_worker *worker)
     return SYN_OK;
 }
 
-enum syn_status syn_worker_tune(struct syn_worker *worker,
-                                const struct syn_optimizer_options *options,
-                                const struct syn_layout *layout)
+static enum syn_status tune(struct syn_worker *worker, const struct syn_optimizer_options *options,
+                            const struct syn_layout *layout)
 {
     struct syn_optimizer_options own = *options;
     SYN_TRY(check(worker));
@@ -32,4 +31,15 @@ enum syn_status syn_worker_tune(struct syn_worker *worker,
     SYN_TRY(syn_worker_place(&worker->options, worker->momentum, &own));
     return worker->inner ? syn_inner_tune(worker->inner, &own, layout)
                          : worker->store_type->tune(worker->store, &own, layout);
+}
+
+enum syn_status syn_worker_tune(struct syn_worker *worker,
+                                const struct syn_optimizer_options *options,
+                                const struct syn_layout *layout)
+{
+    struct syn_layout *trained;
+    SYN_TRY(syn_trained_layout(layout, &trained));
+    enum syn_status status = tune(worker, options, trained);
+    syn_layout_free(trained);
+    return status;
 }

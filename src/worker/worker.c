@@ -39,6 +39,7 @@ void syn_worker_close(struct syn_worker *worker)
     free(worker->global_mean);
     syn_inner_close(worker->inner);
     syn_fitting_close(worker->fitting);
+    syn_trained_close(worker->trained);
     syn_group_depart(worker->group);
     free(worker);
 }
@@ -104,6 +105,19 @@ static enum syn_status open_parts(struct syn_worker *worker, const struct syn_la
     return syn_worker_open_road(worker, layout);
 }
 
+/* Continue without frozen tensors. */
+static enum syn_status leave_out_frozen(struct syn_worker *worker, const struct syn_layout **layout,
+                                        const float **weights)
+{
+    SYN_TRY(syn_trained_open(*layout, *weights, &worker->trained));
+    if (worker->trained) {
+        *layout = syn_trained_tensors(worker->trained);
+        *weights = syn_trained_weights(worker->trained);
+    }
+    worker->size = syn_layout_size(*layout);
+    return SYN_OK;
+}
+
 static enum syn_status resolve(struct syn_worker *worker, const struct syn_layout *layout,
                                const float *weights)
 {
@@ -125,7 +139,9 @@ enum syn_status syn_worker_open(struct syn_group *group, const struct syn_layout
         syn_group_enter(group);
         made->group = group;
         made->options = *options;
-        made->size = syn_layout_size(layout);
+        status = leave_out_frozen(made, &layout, &weights);
+    }
+    if (status == SYN_OK) {
         status = resolve(made, layout, weights);
     }
     if (status == SYN_OK) {
@@ -353,8 +369,8 @@ static void add_to_total(struct syn_worker *worker)
     worker->cost = (struct syn_cost){0};
 }
 
-enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
-                                const struct syn_rates *rates, float *weights)
+static enum syn_status step(struct syn_worker *worker, const float *gradient,
+                            const struct syn_rates *rates, float *weights)
 {
     struct syn_rates own = *rates;
     SYN_TRY(check_rates(rates));
@@ -372,6 +388,27 @@ enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient
     return SYN_OK;
 }
 
+/* Hand out the weights, with those of frozen tensors, if the call has written them. */
+static enum syn_status hand_out(const struct syn_worker *worker, enum syn_status status,
+                                float *weights)
+{
+    if (status == SYN_OK || (status == SYN_NONFINITE && worker->v))
+        syn_trained_hand_out(worker->trained, weights);
+    return status;
+}
+
+enum syn_status syn_worker_step(struct syn_worker *worker, const float *gradient,
+                                const struct syn_rates *rates, float *weights)
+{
+    struct syn_trained *trained = worker->trained;
+    if (!trained)
+        return step(worker, gradient, rates, weights);
+    return hand_out(
+        worker,
+        step(worker, syn_trained_gradient(trained, gradient), rates, syn_trained_weights(trained)),
+        weights);
+}
+
 struct syn_form syn_worker_form(const struct syn_worker *worker)
 {
     struct syn_form form = worker->form;
@@ -386,13 +423,20 @@ enum syn_status syn_worker_start(struct syn_worker *worker, const float *gradien
     return syn_worker_announce(worker, gradient, rates);
 }
 
-enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights)
+static enum syn_status settle(struct syn_worker *worker, float *weights)
 {
     enum syn_status status = syn_worker_collect_all(worker, weights);
     if (status != SYN_OK)
         return syn_worker_recover(worker, status, weights);
     add_to_total(worker);
     return SYN_OK;
+}
+
+enum syn_status syn_worker_settle(struct syn_worker *worker, float *weights)
+{
+    if (!worker->trained)
+        return settle(worker, weights);
+    return hand_out(worker, settle(worker, syn_trained_weights(worker->trained)), weights);
 }
 
 struct syn_cost syn_worker_last_cost(const struct syn_worker *worker)
@@ -413,5 +457,6 @@ uint64_t syn_worker_steps(const struct syn_worker *worker)
 const float *syn_worker_residual(const struct syn_worker *worker)
 {
     syn_reducer_settle(worker->reducer);
-    return syn_reducer_residual(worker->reducer);
+    const float *residual = syn_reducer_residual(worker->reducer);
+    return residual && worker->trained ? syn_trained_spread(worker->trained, residual) : residual;
 }

@@ -108,6 +108,8 @@ void cluster_member(struct syn_group *group, size_t rank, void *context)
     enum syn_status status = syn_group_appoint(group, cluster->servers);
     if (status == SYN_OK)
         status = scenario_layout(cluster->tensors, &layout);
+    if (status == SYN_OK)
+        status = scenario_policies(cluster->policies, layout);
     if (status == SYN_OK && rank >= syn_group_workers(group)) {
         status = syn_worker_serve(group, layout, &cluster->options, cluster->first);
     } else if (status == SYN_OK) {

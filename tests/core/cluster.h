@@ -19,10 +19,11 @@ struct cluster {
     size_t steps;
     double lr;
     const size_t *tensors; /* as of scenario.h; NULL: an odd set of CLUSTER_SIZE in all */
-    size_t settle_every;   /* 0: only at the end */
-    bool by_tensor;        /* tensors become ready one by one */
-    bool is_free;          /* gradients do not depend on the weights */
-    bool is_common;        /* all workers have the same problem, without noise */
+    const struct syn_tensor_policy *policies; /* [tensor], or NULL */
+    size_t settle_every;                      /* 0: only at the end */
+    bool by_tensor;                           /* tensors become ready one by one */
+    bool is_free;                             /* gradients do not depend on the weights */
+    bool is_common;                           /* all workers have the same problem, without noise */
 
     /* (optional) Something to do before a worker's step; false: close now. */
     bool (*before)(struct cluster *cluster, size_t rank, size_t step, float *gradient);

@@ -18,6 +18,7 @@ enum { STEPS = 24 };
 /* A run that is saved after some steps and goes on, and one that begins from what was saved. */
 struct break_in {
     struct syn_worker_options options;
+    const struct syn_tensor_policy *policies; /* [tensor], or NULL */
     size_t servers;
     size_t saved_at;
     struct syn_archive *archives[WORKERS_MOST];
@@ -57,7 +58,12 @@ static void break_member(struct syn_group *group, size_t rank, void *context)
     float weights[QUADRATIC_SIZE];
     float gradient[QUADRATIC_SIZE];
     enum syn_status status = scenario_layout(quadratic_tensors, &layout);
+    if (status == SYN_OK)
+        status = scenario_policies(own->policies, layout);
     scenario_weights(weights, QUADRATIC_SIZE);
+    if (own->archive_count > 0) /* what was saved counts, not these */
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++)
+            weights[i] += 1;
     if (status == SYN_OK)
         status = syn_group_appoint(group, own->servers);
     bool serves = rank >= syn_group_workers(group);
@@ -107,6 +113,7 @@ static bool is_repeatable(const char *recipe, size_t servers)
 /* In place of a recipe's own. */
 static const char *optimizer;
 static const char *store;
+static const struct syn_tensor_policy *policies;
 
 static void save_run(struct break_in *own, const char *recipe, size_t servers, size_t workers,
                      size_t saved_at)
@@ -115,6 +122,7 @@ static void save_run(struct break_in *own, const char *recipe, size_t servers, s
     own->options = quadratic_options(recipe);
     own->options.optimizer.optimizer = optimizer ? optimizer : own->options.optimizer.optimizer;
     own->options.store = store ? store : own->options.store;
+    own->policies = policies;
     own->servers = servers;
     own->saved_at = saved_at;
     for (size_t i = 0; i < workers; i++)
@@ -218,37 +226,36 @@ static void a_state_of_another_model_or_that_is_not_finite_is_refused(void **sta
     free(own);
 }
 
-static void check_regrouped(size_t servers)
+static void check_regrouped(const char *recipe, size_t servers)
 {
     static const size_t changes[][2] = {{4, 2}, {2, 4}, {3, 1}, {1, 3}, {5, 3}, {2, 3}};
     struct break_in *whole = malloc(sizeof *whole);
     struct break_in *regrouped = malloc(sizeof *regrouped);
-    for (size_t r = 0; syn_recipe_name(r); r++)
-        for (int c = 0; c < 6 && is_repeatable(syn_recipe_name(r), servers); c++) {
-            size_t before = changes[c][0];
-            size_t after = changes[c][1];
-            save_run(whole, syn_recipe_name(r), servers, before, 10);
-            struct break_in *same = malloc(sizeof *same);
-            *same = *whole;
-            same->archive_count = before;
-            run_break(same, before); /* for weights and residuals as they were */
-            *regrouped = *whole;
-            regrouped->archive_count = before;
-            run_break(regrouped, after);
-            for (size_t i = 0; i < QUADRATIC_SIZE; i++) {
-                double was = 0;
-                double is = 0;
-                for (size_t w = 0; w < before; w++)
-                    was += (double)same->unsent[w][i] / (double)before;
-                for (size_t w = 0; w < after; w++)
-                    is += (double)regrouped->unsent[w][i] / (double)after;
-                assert_true(fabs(was - is) < 1e-5 * (1 + fabs(was)));
-                for (size_t w = 0; w < after; w++)
-                    assert_true(regrouped->settled[w][i] == same->settled[0][i]);
-            }
-            free(same);
-            free_archives(whole);
+    for (int c = 0; c < 6 && is_repeatable(recipe, servers); c++) {
+        size_t before = changes[c][0];
+        size_t after = changes[c][1];
+        save_run(whole, recipe, servers, before, 10);
+        struct break_in *same = malloc(sizeof *same);
+        *same = *whole;
+        same->archive_count = before;
+        run_break(same, before); /* for weights and residuals as they were */
+        *regrouped = *whole;
+        regrouped->archive_count = before;
+        run_break(regrouped, after);
+        for (size_t i = 0; i < QUADRATIC_SIZE; i++) {
+            double was = 0;
+            double is = 0;
+            for (size_t w = 0; w < before; w++)
+                was += (double)same->unsent[w][i] / (double)before;
+            for (size_t w = 0; w < after; w++)
+                is += (double)regrouped->unsent[w][i] / (double)after;
+            assert_true(fabs(was - is) < 1e-5 * (1 + fabs(was)));
+            for (size_t w = 0; w < after; w++)
+                assert_true(regrouped->settled[w][i] == same->settled[0][i]);
         }
+        free(same);
+        free_archives(whole);
+    }
     free(whole);
     free(regrouped);
 }
@@ -256,8 +263,10 @@ static void check_regrouped(size_t servers)
 static void another_number_of_workers_loses_nothing(void **state)
 {
     (void)state;
-    check_regrouped(0);
-    check_regrouped(2);
+    for (size_t r = 0; syn_recipe_name(r); r++) {
+        check_regrouped(syn_recipe_name(r), 0);
+        check_regrouped(syn_recipe_name(r), 2);
+    }
 }
 
 /* Each with its own gradient from there: a step away, and not from the weights they were opened
@@ -314,6 +323,29 @@ static void adamw_and_lamb_go_on_to_the_same_bits_in_every_store(void **state)
     free(whole);
 }
 
+static void tensors_with_policies_go_on_as_they_would_have(void **state)
+{
+    (void)state;
+    static const struct syn_tensor_policy dense[] = {{0}, {.is_dense = true}, {.is_frozen = true}};
+    static const struct syn_tensor_policy shares[] = {{.is_frozen = true}, {.density = 0.2}, {0}};
+    static const struct syn_tensor_policy *const both[] = {dense, shares};
+    static const char *const recipes[] = {"topk", "gtopk", "sparseloco"};
+    for (int p = 0; p < 2; p++) {
+        policies = both[p];
+        for (int r = 0; r < 3; r++) {
+            check_resumed(recipes[r], 0, 0, 7);
+            check_regrouped(recipes[r], 0);
+        }
+        check_resumed("topk", 2, 3, 7);
+        check_regrouped("topk", 2);
+    }
+    policies = dense;
+    check_resumed("ssgd", 0, 0, 7);
+    check_resumed("ssd-sgd", 0, 0, 7);
+    check_regrouped("ssd-sgd", 0);
+    policies = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_state_of_another_model_or_that_is_not_finite_is_refused),
         cmocka_unit_test(adamw_and_lamb_go_on_to_the_same_bits_in_every_store),
         cmocka_unit_test(another_number_of_workers_loses_nothing),
+        cmocka_unit_test(tensors_with_policies_go_on_as_they_would_have),
         cmocka_unit_test(with_a_delay_another_number_of_workers_goes_on_from_the_global_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ from ctypes import byref, c_char_p, c_size_t, c_void_p
 from typing import Callable, Iterable, Sequence
 
 from .errors import ClosedError
-from .library import C, Cost, Merged, Rates, Step, TensorRates, Ticket
+from .library import C, Cost, Merged, Rates, Step, TensorPolicy, TensorRates, Ticket
 from .options import GroupOptions, ReducerOptions, WorkerOptions
 
 STOPPED = 11  # SYN_STOPPED
@@ -74,6 +74,10 @@ class Layout(_Owned):
     def rate(self, number: int, lr: float, weight_decay: float) -> None:
         """Give a tensor its own multiples of the optimizer's learning rate and weight decay."""
         C.syn_layout_rate(self.handle, number, TensorRates(lr, weight_decay))
+
+    def set_policy(self, number: int, is_dense: bool, is_frozen: bool, density: float) -> None:
+        """Always send all of a tensor, leave it as it is, or always send this share of it; at most one of these."""
+        C.syn_layout_set_policy(self.handle, number, TensorPolicy(is_dense, is_frozen, density))
 
     def tensor_of(self, entry: int) -> int:
         """The number of the tensor that contains an entry of the flat array."""

@@ -78,6 +78,12 @@ class TensorRates(Structure):
     _fields_ = [("lr", c_double), ("weight_decay", c_double)]
 
 
+class TensorPolicy(Structure):
+    """struct syn_tensor_policy."""
+
+    _fields_ = [("is_dense", c_bool), ("is_frozen", c_bool), ("density", c_double)]
+
+
 class Section(Structure):
     """struct syn_section."""
 
@@ -103,6 +109,7 @@ STATUS_CALLS = {
     "syn_layout_new": [POINTER(c_void_p)],
     "syn_layout_add": [c_void_p, c_char_p, c_size_t],
     "syn_layout_rate": [c_void_p, c_size_t, TensorRates],
+    "syn_layout_set_policy": [c_void_p, c_size_t, TensorPolicy],
     "syn_group_open_mpi": [c_void_p, c_void_p, POINTER(c_void_p)],
     "syn_group_open_threads": [c_size_t, c_void_p, POINTER(c_void_p)],
     "syn_bridge_join": [c_void_p, c_size_t, c_void_p, POINTER(c_void_p)],

@@ -11,7 +11,7 @@ and it is in several buckets.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Mapping
 
 import torch
 import torch.distributed as dist
@@ -22,6 +22,7 @@ from ..errors import ClosedError, NonFiniteError, OptionError, PeerError
 from ..library import Cost
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, owners, state, watch, ways, wrapped
+from . import policy as tensor_policy
 from .density import Density
 from .flat import Stages, future_for
 from .model import floats_at, layout_of, trained_parameters
@@ -56,7 +57,7 @@ class Attached:
 
     def __init__(self, ddp: DistributedDataParallel, algo: str, options: ReducerOptions,
                  density: Density, nonfinite: str, scaler: Any, transport: str,
-                 group_options: dict[str, Any]):
+                 group_options: dict[str, Any], policy: Mapping[Any, Any] | None = None):
         module = ddp.module
         names = trained_parameters(module, frozenset(getattr(ddp, "parameters_to_ignore", ())),
                                    may_be_away=True)
@@ -70,6 +71,7 @@ class Attached:
         self.options = {"algo": algo, **values}
         self.density = density
         self.layout = layout_of(names)
+        tensor_policy.apply(policy, names, self.layout)
         self.group = launch.join(transport, group_options)
         self.reducer = Reducer(self.group, self.layout, options)
         self.steps = 0
@@ -324,8 +326,8 @@ class Attached:
 def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
            optimizer: torch.optim.Optimizer | None = None, density: float | None = None,
            density_warmup: int = 0, momentum: float | None = None, nonfinite: str = "raise",
-           scaler: Any = None, transport: str = "auto", timeout_ms: int | None = None,
-           **options: Any) -> Attached | Outer:
+           scaler: Any = None, policy: Mapping[Any, Any] | None = None, transport: str = "auto",
+           timeout_ms: int | None = None, **options: Any) -> Attached | Outer:
     """Exchange the model's gradients with a method of Syncopate. Collective: every process calls it.
 
     ddp             a DistributedDataParallel without a communication hook
@@ -343,6 +345,9 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
                     "nan": gradients of NaN on every worker, which torch.cuda.amp.GradScaler skips
     scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: residuals are
                     kept without its scale
+    policy          how single tensors take part, by parameter, name or pattern of names: "dense" always sends all
+                    of its entries, a number that share of them.
+                    {"*.bias": "dense", "head.weight": 0.05}
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
     timeout_ms      how long to wait for a silent worker before the step fails with an error that names it
     options         any other setting of the reducer, by name
@@ -350,7 +355,7 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
     wrapped.check_ddp(ddp)
     if algo == "auto" and optimizer is not None and not watch.suits_sparse(optimizer):
         return updates(ddp, optimizer, density, {
-            "density_warmup": density_warmup, "scaler": scaler, "transport": transport, "timeout_ms": timeout_ms,
+            "density_warmup": density_warmup, "scaler": scaler, "policy": policy, "transport": transport, "timeout_ms": timeout_ms,
             **({} if momentum is None else {"residual_momentum": momentum}), **options})
     algo = "gtopk" if algo == "auto" else algo
     known = ways.of(ddp)
@@ -372,6 +377,6 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
     group_options = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
     schedule = Density(chosen, density, density_warmup)
     way = ways.make(ddp)  # leads to DDP's own all-reduce until this succeeds
-    attached = Attached(ddp, algo, chosen, schedule, nonfinite, scaler, transport, group_options)
+    attached = Attached(ddp, algo, chosen, schedule, nonfinite, scaler, transport, group_options, policy)
     attached.lead(way)
     return attached

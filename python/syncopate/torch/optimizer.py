@@ -7,7 +7,7 @@ memory; their weights are kept in float32 and rounded after each step.
 from __future__ import annotations
 
 import numbers
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 
@@ -16,6 +16,7 @@ from ..errors import ClosedError, NonFiniteError, OptionError, PeerError, StateE
 from ..options import WorkerOptions
 from . import groups as parameter_groups
 from . import launch, owners, state, wrapped
+from . import policy as tensor_policy
 from .density import Density
 from .model import floats_at, layout_of, trained_parameters
 from .statistics import Statistics
@@ -47,6 +48,9 @@ class Optimizer(torch.optim.Optimizer):
                     [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]. Default: one group
     density         share of the entries that is sent, for methods that select
     density_warmup  topk: steps in which the density falls from a quarter to that value
+    policy          how single tensors take part, by parameter, name or pattern of names: "dense" always sends all
+                    of its entries, a number that share of them, "frozen" leaves it as it is.
+                    {"*.bias": "dense", "head.weight": 0.05}
     servers         how many of the processes, the last ones, are parameter servers; asgd needs at
                     least one. On a server, the constructor returns when all workers have closed, and
                     is_server is true: nothing is left to do
@@ -60,7 +64,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def __init__(self, model: torch.nn.Module, algo: str = "ssd-sgd", *, lr: float,
                  groups: Sequence[dict[str, Any]] | None = None,
-                 density: float | None = None, density_warmup: int = 0, servers: int = 0,
+                 density: float | None = None, density_warmup: int = 0,
+                 policy: Mapping[Any, Any] | None = None, servers: int = 0,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
         wrapped.check_module(model)
         if not isinstance(lr, numbers.Real) or not lr > 0:
@@ -73,6 +78,7 @@ class Optimizer(torch.optim.Optimizer):
         names = trained_parameters(model)
         owners.check_free(names)
         self.layout = layout_of(names)
+        tensor_policy.apply(policy, names, self.layout, may_freeze=True)
         self._statistics = Statistics(model)
         self._parameters = list(names.values())
         fields = parameter_groups.fields_of(self.options)

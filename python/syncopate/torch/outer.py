@@ -13,7 +13,7 @@ import math
 import numbers
 import operator
 from ctypes import byref
-from typing import Any
+from typing import Any, Mapping
 
 import torch
 import torch.distributed as dist
@@ -23,6 +23,7 @@ from ..errors import ClosedError, OptionError, PeerError
 from ..library import C
 from ..options import ReducerOptions
 from . import agree, launch, owners, state, watch, ways, wrapped
+from . import policy as tensor_policy
 from .common import Common
 from .density import Density
 from .flat import Flat
@@ -111,6 +112,9 @@ class Outer:
                     of the step that applies the mean of what was sent. Default: 1, and 0 for torch.optim.SGD, else 0.3
     delayed         exchange during the next steps: what was learned arrives one exchange late
     scaler          the torch.amp.GradScaler that multiplies the loss, if there is one: steps that it skips count
+    policy          how single tensors take part, by parameter, name or pattern of names: "dense" always sends all
+                    of its entries, a number that share of them.
+                    {"*.bias": "dense", "head.weight": 0.05}
     transport       "mpi", "torch" (torch.distributed), or "auto": mpi under mpirun
     timeout_ms      how long to wait for a silent worker before an exchange fails with an error that names it
     options         any other setting of the reducer, by name
@@ -119,7 +123,7 @@ class Outer:
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, every: int = 30, *,
                  density: float = 1, density_warmup: int = 0, values: str | None = None, forget: float = 0.0,
                  lr_factor: float | None = None, outer_lr: float = 1.0, outer_momentum: float | None = None,
-                 delayed: bool = False, scaler: Any = None,
+                 delayed: bool = False, scaler: Any = None, policy: Mapping[Any, Any] | None = None,
                  transport: str = "auto", timeout_ms: int | None = None, **options: Any):
         self._model, ddp = wrapped.module_and_ddp(model)
         if ddp is not None:
@@ -145,6 +149,7 @@ class Outer:
         self._names, self._parameters = list(names), list(names.values())
         self._flat = Flat(self._parameters)
         self.layout = layout_of(names)
+        tensor_policy.apply(policy, names, self.layout)
         self.delayed = bool(delayed)
         self.options = {"algo": "outer", "every": self.every, "lr_factor": self.lr_factor,
                         "outer_lr": self.outer_lr, "outer_momentum": self.outer_momentum,

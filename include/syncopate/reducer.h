@@ -44,7 +44,7 @@ enum syn_status syn_reducer_check(const struct syn_reducer_options *options);
 
 /* Open a reducer: allocate all the memory that its steps need and start the communication thread.
  *   group    lent until syn_reducer_close(); until then only this reducer may use it
- *   layout   copied as far as needed
+ *   layout   copied as far as needed; none of its tensors may be frozen
  *   options  copied
  * Collective: workers compare layouts and options; SYN_MISMATCH names the workers that differ and
  * in what. Blocks. */

@@ -49,7 +49,7 @@ static const float *fetch_placed(const struct syn_intake *intake, size_t at, siz
     return room;
 }
 
-/* The gradient's entries from the bucket's entry `first` on, either in place or copied to `room`. */
+/* The gradient's entries from the bucket's entry `first` on, in place or copied to `room`. */
 static const float *fetch(const struct syn_intake *intake, size_t first, size_t count,
                           float room[SYN_BLOCK])
 {

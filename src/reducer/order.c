@@ -2,6 +2,7 @@
  * are compared one by one. */
 #include "reducer/order.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ size_t syn_order_size(const struct syn_layout *layout, double share,
 static size_t put(struct syn_order *order, const struct syn_layout *layout, double share,
                   const struct syn_reducer_options *options, size_t at)
 {
+    assert(order->runs);
     for (size_t i = 0; i < syn_layout_count(layout); i++) {
         struct syn_tensor tensor = syn_layout_tensor(layout, i);
         struct syn_order_run *last = order->count ? &order->runs[order->count - 1] : NULL;

@@ -334,7 +334,7 @@ def attach(ddp: DistributedDataParallel, algo: str = "auto", *,
     algo            ssgd, topk, gtopk or strom; for methods with delays use syncopate.torch.Optimizer.
                     The default is gtopk. But if the given optimizer does not work well with sparse gradients, such as
                     AdamW, the changes made by its steps are exchanged after every few steps instead of gradients:
-                    attach() then returns an Outer, with every=4 and a density of 1/8 unless given
+                    attach() then returns an Outer, with every=4, which sends everything in 2 bits unless told otherwise
     optimizer       the optimizer that trains the model
     density         share of the entries that is sent, above 0; for methods that select
     density_warmup  topk, gtopk: steps in which the density falls from a quarter to that value

@@ -52,8 +52,8 @@ enum syn_status syn_archive_save(const struct syn_archive *archive, const char *
  * archive. */
 enum syn_status syn_archive_load(const char *path, struct syn_archive **archive);
 
-/* The same from a file that is already open, from its beginning: whoever has it open can read it even
- * after it has been removed.
+/* The same from a file that is already open, from its beginning: whoever has it open can read it
+ * even after it has been removed.
  *   origin  the name of the file, for error messages */
 enum syn_status syn_archive_read(int file, const char *origin, struct syn_archive **archive);
 

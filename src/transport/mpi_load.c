@@ -29,9 +29,10 @@ static struct {
     syn_mpi_plugin_end *end_all;
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The file of an MPI that was loaded for all to see before the plugin's own, which the plugin would call
- * instead: Debian's PyTorch brings Open MPI, whose functions have the same names as MPICH's. NULL: there
- * is none. PMPI_Init rather than MPI_Init, because profilers replace the latter on purpose. */
+/* The file of an MPI that was loaded for all to see before the plugin's own, which the plugin would
+ * call instead: Debian's PyTorch brings Open MPI, whose functions have the same names as MPICH's.
+ * NULL: there is none. PMPI_Init rather than MPI_Init, because profilers replace the latter on
+ * purpose. */
 static const char *another_mpi(void *library)
 {
     Dl_info there;
@@ -46,8 +47,8 @@ static void *load_with_its_own_mpi(const char *path)
     const int mode = RTLD_NOW | RTLD_GLOBAL;
     void *library = dlopen(path, mode);
 #ifdef RTLD_DEEPBIND
-    /* Only where it is needed: it also hides a malloc() that replaces libc's. Not for Open MPI, which
-     * compares addresses of "environ" and would see two. */
+    /* Only where it is needed: it also hides a malloc() that replaces libc's. Not for Open MPI,
+     * which compares addresses of "environ" and would see two. */
     if (library && another_mpi(library) && !dlsym(library, "ompi_mpi_init")) {
         dlclose(library);
         return dlopen(path, mode | RTLD_DEEPBIND);

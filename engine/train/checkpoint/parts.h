@@ -59,7 +59,8 @@ enum syn_status syn_checkpoint_load_any(const char *directory, uint64_t step,
                                         char path[SYN_CHECKPOINT_PATH],
                                         struct syn_archive **archive);
 
-/* Whether the latest checkpoint is no longer the one of this step: then it is worth trying again. */
+/* Whether the latest checkpoint is no longer the one of this step: then it is worth trying
+ * again. */
 bool syn_checkpoint_has_moved(const char *directory, uint64_t latest);
 
 #define SYN_CHECKPOINT_TRIES 100 /* of reading a run that writes faster than we read */

@@ -1,8 +1,6 @@
 /* Comparing, gathering, abandoning. */
 #include "worker/collective.h"
 
-#include <string.h>
-
 #include "base/hash.h"
 #include "exchange/exchange.h"
 #include "worker/inside.h"
@@ -34,25 +32,10 @@ enum syn_status syn_worker_compare(struct syn_worker *worker, const float *weigh
     return run(worker, &own.work);
 }
 
-static enum syn_status run_gathering(struct syn_work *work)
-{
-    const struct syn_gathering *own = (const struct syn_gathering *)work;
-    return syn_exchange_gather(own->group, own->count, own->all);
-}
-
-struct syn_gathering syn_worker_gathering(const struct syn_worker *worker, const void *mine,
-                                          size_t count, void *all)
-{
-    memcpy((char *)all + syn_group_rank(worker->group) * count, mine, count);
-    return (struct syn_gathering){
-        .work.run = run_gathering, .group = worker->group, .all = all, .count = count};
-}
-
 enum syn_status syn_worker_gather(struct syn_worker *worker, const void *mine, size_t count,
                                   void *all)
 {
-    struct syn_gathering own = syn_worker_gathering(worker, mine, count, all);
-    return run(worker, &own.work);
+    return syn_reducer_gather(worker->reducer, mine, count, all);
 }
 
 enum syn_status syn_worker_gather_begin(struct syn_worker *worker, const void *mine, size_t count,
@@ -60,7 +43,7 @@ enum syn_status syn_worker_gather_begin(struct syn_worker *worker, const void *m
 {
     if (worker->is_gathering)
         return syn_fail(SYN_INVALID, "the previous gathering has not been ended yet");
-    worker->gathering = syn_worker_gathering(worker, mine, count, all);
+    worker->gathering = syn_reducer_gathering(worker->reducer, mine, count, all);
     worker->is_gathering = true;
     syn_comm_post(syn_reducer_comm(worker->reducer), &worker->gathering.work);
     return SYN_OK;

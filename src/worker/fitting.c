@@ -156,7 +156,7 @@ void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
     if (own->count < SETTLING + SYN_BUDGET_STEPS || own->gathering_step > 0)
         return;
     own->gathering_step = worker->steps;
-    own->gathering = syn_worker_gathering(worker, own->own, sizeof own->own, own->all);
+    own->gathering = syn_reducer_gathering(worker->reducer, own->own, sizeof own->own, own->all);
     syn_comm_post(syn_reducer_comm(worker->reducer), &own->gathering.work);
 }
 

@@ -5,6 +5,7 @@
 #include <syncopate/worker.h>
 
 #include "optim/local.h"
+#include "reducer/gather.h"
 #include "schedule/schedule.h"
 #include "worker/collective.h"
 #include "worker/fitting.h"

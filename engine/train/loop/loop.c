@@ -8,6 +8,17 @@
 /* When a checkpoint is written. */
 enum moment { AT_START, IN_BETWEEN, AT_END };
 
+/* The others leave after the first worker has said why; otherwise it might hear of a failure of
+ * theirs first and report that. */
+static enum syn_status refuse_start(struct syn_run *run)
+{
+    bool all_good;
+    if (run->replica.rank == 0)
+        syn_report(SYN_IO, "out: checkpoints cannot be written to %s", run->metrics.files.out);
+    SYN_TRY(syn_metrics_all_good(&run->metrics, false, &all_good));
+    return SYN_IO;
+}
+
 /* If a checkpoint cannot be written: at the start the run is refused, in the middle it continues,
  * at the end its result is lost. */
 static enum syn_status save(struct syn_run *run, enum moment moment)
@@ -21,12 +32,9 @@ static enum syn_status save(struct syn_run *run, enum moment moment)
     if (written)
         return SYN_OK;
     run->checkpoints.is_lost = moment == AT_END;
-    if (run->replica.rank > 0)
-        return moment == AT_START ? SYN_IO : SYN_OK;
     if (moment == AT_START)
-        return syn_report(SYN_IO, "out: checkpoints cannot be written to %s",
-                          run->metrics.files.out);
-    if (moment == IN_BETWEEN)
+        return refuse_start(run);
+    if (moment == IN_BETWEEN && run->replica.rank == 0)
         syn_report_log(SYN_LOG_WARNING,
                        "step %llu could not be saved; earlier checkpoints are untouched",
                        (unsigned long long)run->replica.at.step);

@@ -14,12 +14,16 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
-def run(words, cwd=None, code=0, **environment):
+def start(words, cwd=None, **environment):
     """Without what this test itself is run with."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ("PYTHONPATH", "SYNCOPATE_LIBRARY")}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False, cwd=cwd,
+    return subprocess.run(words, capture_output=True, text=True, timeout=280, check=False, cwd=cwd,
                           env={**kept, **environment})
+
+
+def run(words, cwd=None, code=0, **environment):
+    done = start(words, cwd, **environment)
     assert done.returncode == code, (words, done.stdout + done.stderr)
     return done.stdout + done.stderr
 
@@ -120,10 +124,9 @@ def test_it_never_calls_another_mpi_of_the_process(installed, place):
         f"int {prefix}MPI_{name}(void) {{ _exit(3); }}" for prefix in ("", "P")
         for name in ("Init", "Init_thread", "Initialized", "Comm_dup", "Comm_rank", "Comm_size")))
     run(["cc", "-shared", "-fPIC", "other.c", "-o", "libother.so"], cwd=place)
-    done = subprocess.run(
-        [*installed, "-c", "import ctypes; ctypes.CDLL('./libother.so', ctypes.RTLD_GLOBAL)\n"
-         "from syncopate.core import Group; group = Group.over_mpi()\n"
-         "print(group.transport, group.workers)"], cwd=place, capture_output=True, text=True, timeout=280, check=False)
+    done = start([*installed, "-c", "import ctypes; ctypes.CDLL('./libother.so', ctypes.RTLD_GLOBAL)\n"
+                  "from syncopate.core import Group; group = Group.over_mpi()\n"
+                  "print(group.transport, group.workers)"], cwd=place)
     # Open MPI cannot be used beside another one; others can.
     refused = done.returncode == 1 and re.search(
         r"another MPI \(.*libother\.so\) than the one Syncopate was built with", done.stderr)

@@ -125,40 +125,6 @@ static void tensors_may_become_ready_in_any_order(void **state)
         assert_true(fixture.holds[w]);
 }
 
-/* While a step is under way; then worker 1 leaves without the second gathering. */
-static void gather_numbers(struct fixture *fixture, struct syn_reducer *reducer, size_t rank)
-{
-    static _Thread_local float gradient[SIZE];
-    uint16_t all[WORKERS_MOST] = {0};
-    uint16_t mine = (uint16_t)(1000 + rank);
-    struct syn_ticket ticket;
-    struct syn_merged merged;
-    scenario_gradient(RANDOM, rank, 0, gradient, SIZE);
-    bool holds = syn_reducer_begin(reducer, gradient, NULL, &ticket) == SYN_OK &&
-                 syn_reducer_gather(reducer, &mine, sizeof mine, all) == SYN_OK &&
-                 syn_reducer_wait(reducer, ticket, &merged) == SYN_OK;
-    for (size_t w = 0; w < fixture->workers; w++)
-        holds = holds && all[w] == 1000 + w;
-    fixture->holds[rank] = holds;
-    if (rank != fixture->odd_one)
-        fixture_note(fixture, rank, syn_reducer_gather(reducer, &mine, sizeof mine, all));
-}
-
-static void gathering_gives_everybodys_bytes_and_names_who_left(void **state)
-{
-    (void)state;
-    struct fixture fixture = fixture_for("gtopk");
-    fixture_run(&fixture, 3, 1000, gather_numbers);
-    for (size_t w = 0; w < 3; w++) {
-        assert_true(fixture.holds[w]);
-        if (w == fixture.odd_one)
-            continue;
-        assert_true(fixture.got[w] == SYN_TIMEOUT || fixture.got[w] == SYN_PEER);
-        if (!strstr(fixture.cause[w], "worker 1 has closed"))
-            fail_msg("%s", fixture.cause[w]);
-    }
-}
-
 /* Save after three steps, load into a new reducer, and go on: as if nothing had happened. */
 static void save_and_load(struct syn_group *group, size_t rank, void *context)
 {
@@ -513,7 +479,6 @@ int main(void)
         cmocka_unit_test(workers_that_differ_are_found_when_they_open),
         cmocka_unit_test(steps_may_overlap_up_to_the_depth),
         cmocka_unit_test(tensors_may_become_ready_in_any_order),
-        cmocka_unit_test(gathering_gives_everybodys_bytes_and_names_who_left),
         cmocka_unit_test(a_loaded_reducer_goes_on_to_the_same_bits),
         cmocka_unit_test(a_state_of_impossible_numbers_is_refused),
         cmocka_unit_test(a_step_may_choose_its_density_up_to_the_most_and_tells_its_times),

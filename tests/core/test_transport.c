@@ -169,8 +169,9 @@ static void messages_are_taken_as_they_come(void **state)
 static void a_silent_thread_is_named_however_busy_the_others_are(void **state)
 {
     (void)state;
-    on_threads(3, 200, case_silent_among_busy, 2);
-    on_threads(7, 200, case_silent_among_busy, 1);
+    /* Long enough for a thread that waits for a processor on a busy machine. */
+    on_threads(3, 2000, case_silent_among_busy, 2);
+    on_threads(7, 2000, case_silent_among_busy, 1);
 }
 
 static void groups_close_in_any_order_without_having_been_used(void **state)

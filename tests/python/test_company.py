@@ -1,6 +1,7 @@
 """What else PyTorch has that splits or rebuilds a model, together with attach() and Outer: they work, or are refused with
 the reason."""
 import importlib.util
+import os
 import shutil
 
 import pytest
@@ -135,13 +136,16 @@ def compiled(rank, workers, backend):
 
 
 def can_build():
-    """Inductor builds C++, and finds the compiler through setuptools."""
-    return shutil.which("g++") is not None and importlib.util.find_spec("setuptools") is not None
+    """Inductor builds C++ that includes PyTorch's headers, and finds the compiler through setuptools."""
+    if not hasattr(torch, "compile") or not shutil.which("g++") or not importlib.util.find_spec("setuptools"):
+        return False
+    from torch.utils.cpp_extension import include_paths
+    return any(os.path.exists(os.path.join(path, "ATen", "NumericUtils.h")) for path in (*include_paths(), "/usr/include"))
 
 
 @needs_compile
 @pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.skipif(
-    not can_build(), reason="inductor needs g++ and setuptools"))])
+    not can_build(), reason="inductor needs g++, setuptools and libtorch-dev"))])
 def test_models_may_be_compiled_before_and_after_and_train_the_same(backend):
     run(__file__, compiled, 2, backend)
 

@@ -9,6 +9,8 @@
 #include "engine/base/tree.h"
 #include "engine/train/loop/compute.h"
 
+#define SMALL_BATCH 8 /* images: with fewer in a batch, batch norm's statistics are mostly noise */
+
 enum syn_status syn_run_open(const struct syn_train_options *options, struct syn_group *group,
                              struct syn_run *run)
 {
@@ -117,6 +119,45 @@ static void warn_of_sparse(const struct syn_replica *replica)
                        replica->options.worker.reducer.select);
 }
 
+/* Images in the last batch that the first worker, whose share is the largest, has in an epoch. */
+static uint64_t last_batch(uint64_t images, uint64_t workers, uint64_t batch)
+{
+    uint64_t share = images / workers + (images % workers != 0);
+    return share - (share - 1) / batch * batch;
+}
+
+/* The batch closest to the requested one whose last of an epoch is at least half of it. */
+static uint64_t better_batch(uint64_t images, uint64_t workers, uint64_t batch)
+{
+    for (uint64_t by = 1; by < batch; by++)
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            uint64_t other = sign > 0 ? batch + by : batch - by;
+            if (other * workers <= images && 2 * last_batch(images, workers, other) >= other)
+                return other;
+        }
+    return batch;
+}
+
+/* Batch norm divides by the standard deviation of the batch. Where a few images have few pixels
+ * left, that is nearly 0 in some channels, and one such step per epoch ruins the others' work:
+ * ResNet-18 on 1,800 images of 32 x 32 barely learned with 2 in the last batch, in PyTorch too. */
+static void warn_of_small_batch(const struct syn_replica *replica)
+{
+    const struct syn_train_options *options = &replica->options;
+    uint64_t images = syn_data_info(replica->data)->count[SYN_DATA_TRAIN];
+    uint64_t workers = options->workers, batch = options->batch;
+    uint64_t last = replica->on_text ? batch : last_batch(images, workers, batch);
+    bool reaches_it = replica->at.steps >= replica->at.steps_per_epoch;
+    if (replica->rank > 0 || !reaches_it || last >= SMALL_BATCH || 2 * last >= batch)
+        return;
+    if (syn_layout_count(syn_model_statistics_layout(replica->model)) > 0)
+        syn_report_log(SYN_LOG_WARNING,
+                       "the last batch of each epoch has only %llu image%s per worker, too few for "
+                       "batch norm in most networks; --batch %llu avoids this",
+                       (unsigned long long)last, last == 1 ? "" : "s",
+                       (unsigned long long)better_batch(images, workers, batch));
+}
+
 enum syn_status syn_run_join(struct syn_run *run)
 {
     struct syn_replica *replica = &run->replica;
@@ -126,6 +167,7 @@ enum syn_status syn_run_join(struct syn_run *run)
         SYN_TRY(syn_resume_agree(&run->checkpoints));
     warn_of_idle(replica);
     warn_of_sparse(replica);
+    warn_of_small_batch(replica);
     syn_forms_announce(replica);
     SYN_TRY(syn_update_open(options, replica->group, syn_model_layout(replica->model),
                             replica->weights, &replica->update));

@@ -185,6 +185,19 @@ class Run(unittest.TestCase):
         with open(os.path.join(self.out, "summary.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["idle"], words)
 
+    def test_a_last_batch_too_small_for_batch_norm_is_told_once_with_a_better_one(self):
+        flags = ["--data", "synthetic", "--synthetic-height", "32", "--synthetic-width", "32", "--threads", "1",
+                 "--workers", "2", "--evaluate", "off"]
+        told = "only 2 images per worker, too few for batch norm in most networks; --batch 17 avoids this"
+        for model, examples, batch, times in (("resnet20", 68, 16, 1), ("resnet20", 68, 17, 0), ("resnet20", 80, 16, 0),
+                                              ("resnet20", 64, 16, 0), ("mlp", 68, 16, 0)):
+            done = call("train", *flags, "--model", model, "--synthetic-examples", str(examples), "--batch", str(batch),
+                        "--epochs", "1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count(told), times, (model, examples, batch, done.stderr))
+        done = call("train", *flags, "--model", "resnet20", "--synthetic-examples", "68", "--batch", "16", "--steps", "2")
+        self.assertNotIn(told, done.stderr)  # this run never reaches the last batch
+
     def test_a_finished_cycle_that_is_resumed_begins_a_new_one_with_a_warning(self):
         flags = [*SMALL, "--lr-schedule", "one-cycle", "--log-every", "1", "--out", self.out]
         self.train(*flags, "--epochs", "1")

@@ -160,6 +160,24 @@ def workers_on_file_systems_of_their_own_resume(rank, workers, directory):
         source.close()
 
 
+def a_worker_that_is_gone_is_named_to_those_that_load(rank, workers, directory):
+    import syncopate.torch
+    place = os.path.join(directory, "gone")
+    model, optimizer, attached = make_hooked("gtopk")
+    train(model, optimizer, rank, 2)
+    syncopate.torch.save(place, attached)
+    if rank == 1:
+        attached.close()
+    else:
+        try:
+            syncopate.torch.load(place, attached)
+            raise AssertionError("loaded without worker 1")
+        except syncopate.Error as error:
+            assert "worker 1" in str(error), error
+        attached.close()
+    dist.barrier()
+
+
 def old_states_are_removed_but_not_those_that_are_needed(rank, workers, directory):
     import syncopate.torch
     place = os.path.join(directory, "pruned")
@@ -222,7 +240,7 @@ def files_tell_of_a_run(rank, workers, directory):
 
 def all_scenes(rank, workers, directory):
     for scene in (hooks_resume_exactly, optimizers_resume_exactly, servers_resume_exactly,
-                  workers_on_file_systems_of_their_own_resume,
+                  workers_on_file_systems_of_their_own_resume, a_worker_that_is_gone_is_named_to_those_that_load,
                   old_states_are_removed_but_not_those_that_are_needed, leave_states,
                   files_tell_of_a_run):
         scene(rank, workers, directory)

@@ -301,12 +301,13 @@ class Attached:
         self._witness.forget()
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Send these numbers to all workers, and receive theirs; all send the same count."""
+        """Send these numbers to all workers, and receive theirs; all send the same count. Over the library's own
+        connections, which name a worker that is gone."""
         self._check_open()
         mine = torch.tensor(values)
-        everyone = [torch.empty_like(mine) for _ in range(self.group.workers)]
-        dist.all_gather(everyone, mine)
-        return [each.tolist() for each in everyone]
+        everyone = mine.new_empty(self.group.workers, mine.numel())
+        self.reducer.gather(mine.data_ptr(), mine.element_size() * mine.numel(), everyone.data_ptr())
+        return everyone.tolist()
 
     def close(self) -> None:
         """Close the exchange. A backward() that would exchange gradients raises ClosedError's text from now on. The

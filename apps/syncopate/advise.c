@@ -1,4 +1,5 @@
 /* syncopate advise: which method to use here, before a run is started. */
+#include <math.h>
 #include <stdio.h>
 
 #include <syncopate/engine/advise.h>
@@ -25,6 +26,9 @@ static void print_measured(const struct syn_advice *advice)
 {
     const struct syn_links_measure *links = &advice->links;
     double bytes = 4 * (double)advice->params / (double)advice->workers;
+    double length_ms = links->together_ms - links->together_latency_ms;
+    if (length_ms <= 0) /* on a busy machine an empty message may take longer than a full one */
+        length_ms = links->together_ms;
     printf("%zu workers, %zu parameters\n", advice->workers, advice->params);
     printf(
         "  a pair of workers: %.3f ms and %.0f Mbit/s; slowest %.3f ms, and %.0f Mbit/s from %zu "
@@ -32,11 +36,13 @@ static void print_measured(const struct syn_advice *advice)
         links->latency_ms, links->bytes_per_ms / 125, links->worst_latency_ms,
         links->worst_bytes_per_ms / 125, links->worst_from, links->worst_to);
     printf("  all at once: %.3f ms and %.0f Mbit/s each\n", links->together_latency_ms,
-           bytes / (links->together_ms - links->together_latency_ms) / 125);
+           bytes / length_ms / 125);
     printf(
         "  without exchange: %.1f ms per step, alone %.1f ms, until the slowest is done %.1f ms\n",
         advice->compute_ms, advice->alone_ms, advice->together_ms);
-    printf("  the same with selection, coding and sparse update: %.1f ms\n\n", advice->sparse_ms);
+    if (!isnan(advice->sparse_ms))
+        printf("  the same with selection, coding and sparse update: %.1f ms\n", advice->sparse_ms);
+    printf("\n");
 }
 
 static void print_words(const struct syn_advice *advice)
@@ -55,17 +61,20 @@ static void print_words(const struct syn_advice *advice)
 
 /* The flags that most people need. */
 static const char *const common[] = {"model", "data",    "data_dir", "workers",
-                                     "batch", "threads", "density"};
+                                     "batch", "threads", "density",  "optimizer"};
 
 /* Read flags as train does: on top of the model's usual training settings. */
 static enum syn_status read_options(const struct command *self, int argc, char **argv,
                                     struct syn_train_options *options, struct show_options *show,
                                     struct flags *flags)
 {
-    const struct flag_set sets[] = {
-        {&syn_train_settings, options},           {&syn_reducer_settings, &options->worker.reducer},
-        {&syn_worker_settings, &options->worker}, {&syn_group_settings, &options->group},
-        {&syn_data_settings, &options->data},     {&show_settings, show}};
+    const struct flag_set sets[] = {{&syn_train_settings, options},
+                                    {&syn_reducer_settings, &options->worker.reducer},
+                                    {&syn_worker_settings, &options->worker},
+                                    {&syn_optimizer_settings, &options->worker.optimizer},
+                                    {&syn_group_settings, &options->group},
+                                    {&syn_data_settings, &options->data},
+                                    {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
     enum help_form help = flags_take_help(&argc, argv);
     enum syn_status status = flags_parse(self, sets, count, argc, argv, flags);

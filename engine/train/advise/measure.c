@@ -147,7 +147,7 @@ static enum syn_status measure_sparse(struct stopwatch *watch, struct syn_advice
     SYN_TRY(time_meetings(watch, &meeting_ms));
     for (size_t block = 0; block < BLOCKS; block++)
         SYN_TRY(step_together(watch, (steps + BLOCKS - 1) / BLOCKS, meeting_ms, &together[block]));
-    advice->sparse_ms = fmax(median(together), advice->alone_ms);
+    advice->sparse_ms = fmax(median(together), advice->together_ms); /* less is noise */
     return SYN_OK;
 }
 
@@ -158,7 +158,7 @@ static enum syn_status measure_delayed(struct stopwatch *watch, struct syn_advic
     SYN_TRY(warm_up(watch, &steps));
     SYN_TRY(step(watch->run, steps, &ms));
     SYN_TRY(meet(watch, ms));
-    advice->delayed_ms = watch->most;
+    advice->delayed_ms = fmax(watch->most, advice->compute_ms);
     return SYN_OK;
 }
 
@@ -192,10 +192,15 @@ static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advic
     SYN_TRY(syn_batches_open(run->replica.data, &run->replica.options, SYN_DATA_TRAIN,
                              run->replica.rank, &run->replica.batches));
     SYN_TRY(syn_engine_allocate(run->replica.options.workers, sizeof *watch.all, &watch.all));
+    bool adapts = syn_worker_traits(&run->replica.options.worker).adapts;
     enum syn_status status = measure_with(&watch, "ssgd", measure_plain, advice);
-    if (status == SYN_OK)
+    if (adapts) { /* nothing sparse or delayed is proposed for these optimizers */
+        advice->sparse_ms = (double)NAN;
+        advice->delayed_ms = (double)NAN;
+    }
+    if (status == SYN_OK && !adapts)
         status = measure_with(&watch, "gtopk", measure_sparse, advice);
-    if (status == SYN_OK)
+    if (status == SYN_OK && !adapts)
         status = measure_with(&watch, "ssd-sgd", measure_delayed, advice);
     free(watch.all);
     return status;

@@ -23,6 +23,7 @@ struct syn_advice_row {
     double run_ms;    /* mean step over the run, including warm-ups */
     double even_ms;   /* run_ms scaled to roughly the progress of one ssgd step */
     double bytes_out; /* per worker and step */
+    bool is_mix;      /* of two recipes: shown, but algo auto does not choose it */
 };
 
 struct syn_advice {
@@ -32,8 +33,9 @@ struct syn_advice {
     double alone_ms;    /* a step of worker 0 without exchange, while the others are idle */
     double compute_ms;  /* the same while all compute: the slowest worker, over several steps */
     double together_ms; /* the same if all wait for the slowest in each step */
-    double delayed_ms;  /* as compute_ms, plus the local update of delayed methods */
-    double sparse_ms;   /* as together_ms, plus what gtopk does besides sending and merging */
+    double delayed_ms;  /* as compute_ms, plus the local update of delayed methods; or NaN */
+    double sparse_ms;   /* as together_ms, plus what gtopk does besides sending and merging; or NaN:
+                         * no such method suits the optimizer */
     size_t count;
     struct syn_advice_row rows[SYN_ADVICE_ROWS];
     size_t best;                  /* the row to use */
@@ -42,7 +44,9 @@ struct syn_advice {
     char verdict[SYN_TEXT_BYTES]; /* one sentence */
 };
 
-/* Measure with the workers that syn_train() would start with these options (model, data, batch,
+/* Only methods that suit the optimizer are compared: for adamw and lamb, ssgd and diloco.
+ *
+ * Measure with the workers that syn_train() would start with these options (model, data, batch,
  * threads, density; algo is ignored), and advise. Needs at least two workers. Takes a few
  * seconds. */
 enum syn_status syn_advise(const struct syn_train_options *options, struct syn_advice *advice);

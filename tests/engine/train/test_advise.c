@@ -26,15 +26,21 @@ static struct syn_advice measured(double mbit_per_s)
     return advice;
 }
 
-static struct syn_advice advice_for(double mbit_per_s, uint64_t steps)
+static struct syn_advice advice_with(const char *optimizer, double mbit_per_s, uint64_t steps)
 {
     struct syn_train_options options;
     struct syn_advice advice = measured(mbit_per_s);
     struct syn_length length = {.steps = steps, .steps_per_epoch = 235};
     assert_ok(syn_train_defaults("lenet", &options));
     options.workers = 4;
+    options.worker.optimizer.optimizer = optimizer;
     assert_ok(syn_advise_predict(&options, length, &advice));
     return advice;
+}
+
+static struct syn_advice advice_for(double mbit_per_s, uint64_t steps)
+{
+    return advice_with("sgd", mbit_per_s, steps);
 }
 
 static const struct syn_advice_row *row_of(const struct syn_advice *advice, const char *name)
@@ -113,6 +119,24 @@ static void densities_that_still_fall_count(void **state)
     check_close(nothing->run_ms, expected, 0.05 * (expected - nothing->step_ms) + 1e-9);
 }
 
+/* Sparse and late gradients are wrong for AdamW; local steps are not. */
+static void for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late(void **state)
+{
+    (void)state;
+    static const char *const optimizers[] = {"adamw", "lamb"};
+    for (size_t i = 0; i < 2; i++) {
+        struct syn_advice slow = advice_with(optimizers[i], 10, 2000);
+        struct syn_advice fast = advice_with(optimizers[i], 100000, 2000);
+        assert_int_equal(slow.count, 2);
+        assert_string_equal(best_of(&slow), "diloco");
+        assert_true(row_of(&slow, "diloco")->step_ms < row_of(&slow, "ssgd")->step_ms / 5);
+        assert_string_equal(best_of(&fast), "ssgd");
+    }
+    struct syn_advice sgd = advice_for(10, 2000);
+    for (size_t i = 0; i < sgd.count; i++)
+        assert_string_not_equal(sgd.rows[i].name, "diloco");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +145,7 @@ int main(void)
         cmocka_unit_test(methods_without_a_warm_up_take_the_same_time_in_every_step),
         cmocka_unit_test(a_delay_that_has_not_begun_counts_as_waiting),
         cmocka_unit_test(densities_that_still_fall_count),
+        cmocka_unit_test(for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,16 @@ class Auto(unittest.TestCase):
         self.assertEqual(summary["algo"], settings["algo"])
         self.assertIn(settings["advice"], said)
 
+    def test_optimizers_that_adapt_get_methods_that_suit_them(self):
+        for optimizer in ("adamw", "lamb"):
+            summary, _, _ = self.train("--algo", "auto", "--workers", "2", "--optimizer", optimizer)
+            self.assertIn(summary["algo"], ("ssgd", "diloco"))
+        done = run("advise", *SMALL, "--workers", "2", "--optimizer", "adamw", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        advice = json.loads(done.stdout)
+        self.assertEqual({key for key in advice if key.endswith("_even_ms")}, {"ssgd_even_ms", "diloco_even_ms"})
+        self.assertIsNone(advice["sparse_ms"])
+
     def test_ranks_agree(self):
         if not MPIRUN:
             self.skipTest("no mpirun")

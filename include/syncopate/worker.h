@@ -49,7 +49,10 @@ void syn_worker_defaults(struct syn_worker_options *options);
 /* Check that these options are compatible; if not, SYN_INVALID with the reason. */
 enum syn_status syn_worker_check(const struct syn_worker_options *options);
 
-/* The same for a group that will have `servers` parameter servers. */
+/* Whether they are, without logging the reason if not. */
+bool syn_worker_is_possible(const struct syn_worker_options *options);
+
+/* Check them for a group that will have `servers` parameter servers. */
 enum syn_status syn_worker_check_servers(const struct syn_worker_options *options, size_t servers);
 
 /* Open a worker. Frozen tensors (struct syn_tensor_policy) stay as they are in all arrays of

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ static const char *const texts[] = {
 };
 
 static _Thread_local char last_error[SYN_ERROR_BYTES];
+static _Thread_local bool is_trying; /* failures are answers */
 
 static struct {
     pthread_mutex_t mutex;
@@ -75,7 +77,13 @@ void syn_note_failure(const char *format, ...)
     va_start(arguments, format);
     syn_text_print_list(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
-    emit(SYN_LOG_ERROR, last_error);
+    if (!is_trying)
+        emit(SYN_LOG_ERROR, last_error);
+}
+
+void syn_try_silently(bool is_on)
+{
+    is_trying = is_on;
 }
 
 enum syn_status syn_fail_again(enum syn_status status, const char *text)

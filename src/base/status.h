@@ -3,6 +3,8 @@
 #ifndef SYN_BASE_STATUS_H
 #define SYN_BASE_STATUS_H
 
+#include <stdbool.h>
+
 #include <syncopate/log.h>
 #include <syncopate/status.h>
 
@@ -23,6 +25,10 @@ static inline enum syn_status syn_failure(enum syn_status status)
 /* The same, with the status as its value: return syn_fail(SYN_INVALID, "%zu workers", n); It is a
  * macro so that compilers and analysers see that a failure is never SYN_OK. */
 #define syn_fail(status, ...) (syn_note_failure(__VA_ARGS__), syn_failure(status))
+
+/* On this thread, failures are not logged from now on, or are again: for callers that only want to
+ * know whether something would fail. */
+void syn_try_silently(bool is_on);
 
 /* Remember a cause that another thread has already logged, and return status. */
 enum syn_status syn_fail_again(enum syn_status status, const char *text);

@@ -205,3 +205,11 @@ enum syn_status syn_worker_check_servers(const struct syn_worker_options *option
     double momentum;
     return syn_worker_resolve(&copy, servers, &momentum);
 }
+
+bool syn_worker_is_possible(const struct syn_worker_options *options)
+{
+    syn_try_silently(true);
+    enum syn_status status = syn_worker_check(options);
+    syn_try_silently(false);
+    return status == SYN_OK;
+}

@@ -186,21 +186,25 @@ static enum syn_status measure_with(struct stopwatch *watch, const char *recipe,
     return status;
 }
 
+/* Whether the recipe can be combined with the other settings, and so may be proposed at all. */
+static bool is_possible(const struct syn_run *run, const char *recipe)
+{
+    struct syn_worker_options options = run->replica.options.worker;
+    return !syn_worker_traits(&options).adapts &&
+           syn_recipe_apply_worker(recipe, &options) == SYN_OK && syn_worker_is_possible(&options);
+}
+
 static enum syn_status measure_all(struct syn_run *run, struct syn_advice *advice)
 {
     struct stopwatch watch = {.run = run};
     SYN_TRY(syn_batches_open(run->replica.data, &run->replica.options, SYN_DATA_TRAIN,
                              run->replica.rank, &run->replica.batches));
     SYN_TRY(syn_engine_allocate(run->replica.options.workers, sizeof *watch.all, &watch.all));
-    bool adapts = syn_worker_traits(&run->replica.options.worker).adapts;
     enum syn_status status = measure_with(&watch, "ssgd", measure_plain, advice);
-    if (adapts) { /* nothing sparse or delayed is proposed for these optimizers */
-        advice->sparse_ms = (double)NAN;
-        advice->delayed_ms = (double)NAN;
-    }
-    if (status == SYN_OK && !adapts)
+    advice->sparse_ms = advice->delayed_ms = (double)NAN;
+    if (status == SYN_OK && is_possible(run, "gtopk"))
         status = measure_with(&watch, "gtopk", measure_sparse, advice);
-    if (status == SYN_OK && !adapts)
+    if (status == SYN_OK && is_possible(run, "ssd-sgd"))
         status = measure_with(&watch, "ssd-sgd", measure_delayed, advice);
     free(watch.all);
     return status;

@@ -55,12 +55,6 @@ static const struct {
 };
 #define METHODS (sizeof methods / sizeof methods[0])
 
-static bool suits(const struct syn_train_options *asked, size_t method)
-{
-    bool adapts = syn_worker_traits(&asked->worker).adapts;
-    return methods[method].suits == ANY || (methods[method].suits == ADAPTIVE) == adapts;
-}
-
 /* By what factor work takes longer because workers share processors. */
 static double crowding(const struct syn_advice *advice)
 {
@@ -81,13 +75,14 @@ static double background_ms(const struct syn_advice *advice, const struct syn_tr
 /* The time of a step without waiting for messages. */
 static double work_ms(const struct syn_advice *advice, const struct syn_traffic *traffic)
 {
-    bool is_sparse = traffic->select_ms > 0;
+    bool is_sparse = traffic->select_ms > 0 && !isnan(advice->sparse_ms);
     if (traffic->every > 1)
         return advice->compute_ms; /* nobody waits between two exchanges */
     if (traffic->timing != SYN_TIMING_DELAYED)
         return is_sparse ? advice->sparse_ms : advice->together_ms;
+    double delayed_ms = isnan(advice->delayed_ms) ? advice->compute_ms : advice->delayed_ms;
     double selecting_ms = is_sparse ? advice->sparse_ms - advice->together_ms : 0;
-    return advice->delayed_ms + background_ms(advice, traffic) + fmax(selecting_ms, 0);
+    return delayed_ms + background_ms(advice, traffic) + fmax(selecting_ms, 0);
 }
 
 static struct syn_cluster cluster_of(const struct syn_advice *advice,
@@ -171,6 +166,14 @@ static enum syn_status choose(const struct syn_train_options *asked, struct syn_
     return SYN_OK;
 }
 
+/* Whether the method suits the optimizer, and is possible with the other settings. */
+static bool is_eligible(const struct syn_train_options *options, size_t method)
+{
+    bool adapts = syn_worker_traits(&options->worker).adapts;
+    bool suits = methods[method].suits == ANY || (methods[method].suits == ADAPTIVE) == adapts;
+    return suits && syn_worker_is_possible(&options->worker);
+}
+
 static enum syn_status predict(const struct syn_train_options *asked, struct syn_length length,
                                size_t method, struct syn_advice *advice)
 {
@@ -178,6 +181,9 @@ static enum syn_status predict(const struct syn_train_options *asked, struct syn
     struct syn_simulation simulation = {0};
     double run_ms = 0;
     SYN_TRY(choose(asked, length, method, &options));
+    if (!is_eligible(&options, method) &&
+        method > 0) /* plain SGD's refusal is the user's mistake */
+        return SYN_OK;
     for (uint64_t at = 0; at < length.steps;) {
         struct stage stage = stage_at(&options, length, at);
         SYN_TRY(simulate(&options, stage, advice, &simulation));
@@ -231,8 +237,7 @@ enum syn_status syn_advise_predict(const struct syn_train_options *asked, struct
 {
     advice->count = 0;
     for (size_t i = 0; i < METHODS; i++)
-        if (suits(asked, i))
-            SYN_TRY(predict(asked, length, i, advice));
+        SYN_TRY(predict(asked, length, i, advice));
     find_best(advice);
     put_verdict(advice);
     return SYN_OK;

@@ -35,7 +35,7 @@ struct syn_advice {
     double together_ms; /* the same if all wait for the slowest in each step */
     double delayed_ms;  /* as compute_ms, plus the local update of delayed methods; or NaN */
     double sparse_ms;   /* as together_ms, plus what gtopk does besides sending and merging; or NaN:
-                         * no such method suits the optimizer */
+                         * no such method is possible with these settings */
     size_t count;
     struct syn_advice_row rows[SYN_ADVICE_ROWS];
     size_t best;                  /* the row to use */
@@ -44,7 +44,8 @@ struct syn_advice {
     char verdict[SYN_TEXT_BYTES]; /* one sentence */
 };
 
-/* Only methods that suit the optimizer are compared: for adamw and lamb, ssgd and diloco.
+/* Only methods are compared that the settings allow and that suit the optimizer: for adamw and
+ * lamb, ssgd and diloco.
  *
  * Measure with the workers that syn_train() would start with these options (model, data, batch,
  * threads, density; algo is ignored), and advise. Needs at least two workers. Takes a few

@@ -26,7 +26,8 @@ static struct syn_advice measured(double mbit_per_s)
     return advice;
 }
 
-static struct syn_advice advice_with(const char *optimizer, double mbit_per_s, uint64_t steps)
+static struct syn_advice advice_with(const char *optimizer, uint64_t dense_below, double mbit_per_s,
+                                     uint64_t steps)
 {
     struct syn_train_options options;
     struct syn_advice advice = measured(mbit_per_s);
@@ -34,13 +35,14 @@ static struct syn_advice advice_with(const char *optimizer, double mbit_per_s, u
     assert_ok(syn_train_defaults("lenet", &options));
     options.workers = 4;
     options.worker.optimizer.optimizer = optimizer;
+    options.worker.reducer.dense_below = dense_below;
     assert_ok(syn_advise_predict(&options, length, &advice));
     return advice;
 }
 
 static struct syn_advice advice_for(double mbit_per_s, uint64_t steps)
 {
-    return advice_with("sgd", mbit_per_s, steps);
+    return advice_with("sgd", 0, mbit_per_s, steps);
 }
 
 static const struct syn_advice_row *row_of(const struct syn_advice *advice, const char *name)
@@ -125,8 +127,8 @@ static void for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late(void *
     (void)state;
     static const char *const optimizers[] = {"adamw", "lamb"};
     for (size_t i = 0; i < 2; i++) {
-        struct syn_advice slow = advice_with(optimizers[i], 10, 2000);
-        struct syn_advice fast = advice_with(optimizers[i], 100000, 2000);
+        struct syn_advice slow = advice_with(optimizers[i], 0, 10, 2000);
+        struct syn_advice fast = advice_with(optimizers[i], 0, 100000, 2000);
         assert_int_equal(slow.count, 2);
         assert_string_equal(best_of(&slow), "diloco");
         assert_true(row_of(&slow, "diloco")->step_ms < row_of(&slow, "ssgd")->step_ms / 5);
@@ -137,6 +139,19 @@ static void for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late(void *
         assert_string_not_equal(sgd.rows[i].name, "diloco");
 }
 
+/* fit and strom cannot send single tensors whole. */
+static void methods_that_the_settings_do_not_allow_are_left_out(void **state)
+{
+    (void)state;
+    struct syn_advice advice = advice_with("sgd", 1000, 10, 2000);
+    for (size_t i = 0; i < advice.count; i++) {
+        assert_string_not_equal(advice.rows[i].name, "fit");
+        assert_string_not_equal(advice.rows[i].name, "strom");
+    }
+    assert_non_null(row_of(&advice, "gtopk"));
+    assert_string_not_equal(best_of(&advice), "ssgd");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +160,7 @@ int main(void)
         cmocka_unit_test(methods_without_a_warm_up_take_the_same_time_in_every_step),
         cmocka_unit_test(a_delay_that_has_not_begun_counts_as_waiting),
         cmocka_unit_test(densities_that_still_fall_count),
+        cmocka_unit_test(methods_that_the_settings_do_not_allow_are_left_out),
         cmocka_unit_test(for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

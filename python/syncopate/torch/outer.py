@@ -34,7 +34,7 @@ from .steps import Steps
 
 USUAL_MOMENTUM = 0.3  # in short runs, more is worse
 UPDATES = {"every": 4, "outer_momentum": 0.0}  # with 2 bits, 1/57 of the bytes of DDP
-BITS = {"q8": 13, "q4": 7, "q2": 1}  # from this many steps on, such values take 1/50 of DDP's bytes; q2: from 4
+BITS = {"q4": 7, "q2": 1}  # from this many steps on, such values take 1/50 of DDP's bytes; q2: from 4. q8 gains nothing
 ALIKE = ("steps", "the number of zero_grad calls", "the learning rate()")
 ADVICE = ("if a loop skips a step on some workers only, call outer.skip() there; pass a GradScaler to "
           "Outer(..., scaler=scaler)")
@@ -103,8 +103,8 @@ class Outer:
     density         share of the entries that is sent; 1 sends everything
     density_warmup  steps in which the density falls from a quarter to that value; an exchange uses the density of its
                     first step
-    values          value form: q2, q4, q8, f16 or f32. Default: q2 if only a part is sent; otherwise as
-                    many bits as fit into 1/50 of DDP's bytes: q8 from every=13 on, q4 from 7 on, else q2
+    values          value form: q2, q4, q8, f16 or f32. Default: q2 if only a part is sent; otherwise
+                    what fits into 1/50 of DDP's bytes: q4 from every=7 on, else q2
     lr_factor       the optimizer's learning rates are multiplied by this in its steps, so that rates that suit DDP
                     suit here too. Default: 1 for torch.optim.SGD, otherwise the square root of the number of workers
     forget          share of the residual that is forgotten with each exchange

@@ -7,6 +7,7 @@
 AN4 is read as its authors distribute it (torch_an4_data.py); make_an4.py writes a corpus of tones in the same form.
 """
 import hashlib
+import os
 import sys
 
 import torch
@@ -128,8 +129,8 @@ def refuse(text, aloud):
     if aloud:
         print(text, file=sys.stderr, flush=True)
     torch.distributed.barrier()  # so that no worker ends before the reason is printed
-    torch.distributed.destroy_process_group()  # otherwise PyTorch 2.6 may abort at exit, in its own threads
-    raise SystemExit(2)
+    sys.stdout.flush()
+    os._exit(2)  # PyTorch 2.6 may abort in its own threads at exit, or wait for them for ever in destroy_process_group()
 
 
 def add_flags(parser):

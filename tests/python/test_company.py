@@ -2,8 +2,8 @@
 the reason."""
 import importlib.util
 import os
-import sys
 import shutil
+import sys
 
 import pytest
 import torch

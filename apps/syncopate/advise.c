@@ -4,7 +4,7 @@
 
 #include <syncopate/engine/advise.h>
 
-#include "command.h"
+#include "train_flags.h"
 
 struct show_options {
     bool json;
@@ -68,13 +68,7 @@ static enum syn_status read_options(const struct command *self, int argc, char *
                                     struct syn_train_options *options, struct show_options *show,
                                     struct flags *flags)
 {
-    const struct flag_set sets[] = {{&syn_train_settings, options},
-                                    {&syn_reducer_settings, &options->worker.reducer},
-                                    {&syn_worker_settings, &options->worker},
-                                    {&syn_optimizer_settings, &options->worker.optimizer},
-                                    {&syn_group_settings, &options->group},
-                                    {&syn_data_settings, &options->data},
-                                    {&show_settings, show}};
+    const struct flag_set sets[] = {TRAIN_FLAG_SETS(options), {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
     enum help_form help = flags_take_help(&argc, argv);
     enum syn_status status = flags_parse(self, sets, count, argc, argv, flags);

@@ -13,8 +13,8 @@
 
 #include <syncopate/engine/train.h>
 
-#include "command.h"
 #include "progress.h"
+#include "train_flags.h"
 
 struct show_options {
     bool json;
@@ -232,13 +232,7 @@ static enum syn_status read_options(const struct command *self, int argc, char *
                                     bool *done)
 {
     struct flags flags;
-    const struct flag_set sets[] = {{&syn_train_settings, options},
-                                    {&syn_optimizer_settings, &options->worker.optimizer},
-                                    {&syn_worker_settings, &options->worker},
-                                    {&syn_reducer_settings, &options->worker.reducer},
-                                    {&syn_group_settings, &options->group},
-                                    {&syn_data_settings, &options->data},
-                                    {&show_settings, show}};
+    const struct flag_set sets[] = {TRAIN_FLAG_SETS(options), {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
     enum help_form help = flags_take_help(&argc, argv);
     enum syn_status status = flags_parse(self, sets, count, argc, argv, &flags);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 char runs_home[64];
+static struct syn_graph *small;
 
 const char *runs_path(const char *name)
 {
@@ -17,10 +18,23 @@ const char *runs_path(const char *name)
     return path;
 }
 
+static int make_small(void)
+{
+    if (syn_graph_new(&small) != SYN_OK)
+        return -1;
+    syn_node x = syn_graph_images(small, 1, 28, 28);
+    x = syn_graph_relu(small, syn_graph_inner_product(small, "fc1", x, 32));
+    x = syn_graph_relu(small, syn_graph_inner_product(small, "fc2", x, 32));
+    x = syn_graph_inner_product(small, "fc3", x, 10);
+    syn_graph_cross_entropy(small, x);
+    return 0;
+}
+
 struct syn_train_options runs_of(const char *model, const char *name)
 {
     struct syn_train_options options;
     assert_ok(syn_train_defaults(model, &options));
+    options.graph = strcmp(model, RUNS_SMALL) == 0 ? small : NULL;
     assert_ok(syn_settings_set(&syn_data_settings, &options.data, "data", "synthetic"));
     options.data.synthetic_examples = 240;
     options.threads = 1;
@@ -97,8 +111,9 @@ struct syn_train_summary runs_train_copying(const struct syn_train_options *opti
 struct syn_train_options runs_resumed(const char *directory)
 {
     struct syn_train_options options;
-    assert_ok(syn_train_defaults("mlp", &options));
+    assert_ok(syn_train_defaults(RUNS_SMALL, &options));
     assert_ok(syn_train_recall(directory, &options));
+    options.graph = strcmp(options.model, RUNS_SMALL) == 0 ? small : NULL;
     return options;
 }
 
@@ -108,13 +123,14 @@ int runs_begin(void **state)
     /* Where there is a file system in memory, syncing costs no time. */
     const char *root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(runs_home, sizeof runs_home, "%s/syncopate-checkpoint-XXXXXX", root);
-    return mkdtemp(runs_home) ? 0 : -1;
+    return mkdtemp(runs_home) ? make_small() : -1;
 }
 
 int runs_end(void **state)
 {
     (void)state;
     char command[128];
+    syn_graph_free(small);
     snprintf(command, sizeof command, "rm -r -- '%s'", runs_home);
     return system(command);
 }

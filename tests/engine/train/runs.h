@@ -15,6 +15,10 @@ int runs_end(void **state);
 extern char runs_home[64];
 const char *runs_path(const char *name);
 
+/* A model for runs_of: a perceptron of 26,506 weights. What these tests promise does not depend on
+ * the size of the network; the time to write and read its checkpoints does. */
+#define RUNS_SMALL "own"
+
 /* A run of a model on few made-up images into the directory of that name; no rate of zero, so that
  * every step counts. */
 struct syn_train_options runs_of(const char *model, const char *name);

@@ -36,7 +36,7 @@ static void every_batch_of_a_run_has_a_number_of_its_own(void **state)
 {
     (void)state;
     for (uint64_t accumulate = 1; accumulate <= 3; accumulate++) {
-        struct syn_train_options options = runs_of("mlp", "batches");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "batches");
         options.accumulate = accumulate;
         options.steps = 4;
         count = 0;

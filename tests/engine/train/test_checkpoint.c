@@ -44,7 +44,7 @@ static void damage(const char *directory, size_t rank, int how)
 static void a_damaged_checkpoint_leaves_the_one_before_it(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "sound");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "sound");
     options.workers = 3;
     options.checkpoint_every = 4;
     runs_use_algo(&options, "gtopk");
@@ -74,7 +74,7 @@ static void expect_refused(const struct syn_train_options *options, const char *
 static void what_contradicts_the_run_is_refused(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "contradicted");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "contradicted");
     options.steps = 5;
     struct syn_train_summary done = runs_train(&options);
     struct syn_train_options again = runs_resumed(options.out);
@@ -105,7 +105,7 @@ static void what_contradicts_the_run_is_refused(void **state)
 static void resumed_elsewhere_the_first_directory_stays(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "here");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "here");
     struct syn_train_summary whole = runs_train_copying(&options, 7);
     char from[SYN_TEXT_BYTES];
     snprintf(from, sizeof from, "%s", runs_copy(&options, "first"));
@@ -143,7 +143,7 @@ static size_t count_ascending_lines(const char *directory)
 static void metrics_are_cut_and_continued(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "metrics");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "metrics");
     options.checkpoint_every = 10;
     options.log_every = 3;
     runs_train(&options); /* 60 steps */
@@ -192,7 +192,7 @@ static void check_archive(const char *path)
 static void training_goes_on_while_no_checkpoint_can_be_written(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "spoiled");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "spoiled");
     struct syn_train_summary summary;
     struct spoiler spoiler = {options.out, 5, 22};
     options.workers = 2;
@@ -208,7 +208,7 @@ static void a_run_whose_last_weights_cannot_be_saved_fails(void **state)
 {
     (void)state;
     for (uint64_t workers = 1; workers <= 2; workers++) {
-        struct syn_train_options options = runs_of("mlp", "lost");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "lost");
         struct syn_train_summary summary;
         struct spoiler spoiler = {options.out, 5, 0};
         options.workers = workers;
@@ -227,7 +227,7 @@ static void a_run_whose_last_weights_cannot_be_saved_fails(void **state)
 static void a_directory_without_room_for_checkpoints_is_refused_at_the_start(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "roomless");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "roomless");
     struct syn_train_summary summary;
     options.overwrite = false;
     options.checkpoint_every = 4;
@@ -271,7 +271,7 @@ static bool take_time(void *context, const struct syn_train_progress *progress)
 static void the_seconds_of_a_resumed_run_go_on(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "seconds");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "seconds");
     struct syn_train_summary summary;
     const struct syn_train_watch watch = {.on_progress = take_time};
     options.steps = 20;
@@ -288,7 +288,7 @@ static void only_two_checkpoints_are_kept(void **state)
 {
     (void)state;
     uint64_t steps[SYN_CHECKPOINTS_MOST];
-    struct syn_train_options options = runs_of("mlp", "two");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "two");
     options.checkpoint_every = 7;
     options.steps = 30;
     runs_train(&options);

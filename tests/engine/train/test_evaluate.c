@@ -159,7 +159,7 @@ static void the_middle_of_a_delayed_run_is_evaluated_with_the_global_weights(voi
     (void)state;
     static const char *const algos[] = {"od-sgd", "ssd-sgd"};
     for (size_t a = 0; a < 2; a++) {
-        struct syn_train_options options = runs_of("mlp", "delayed");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "delayed");
         runs_use_algo(&options, algos[a]);
         options.worker.delay = 2;
         options.worker.blocking_pull = a == 1; /* as the last `delay` steps of a run do */
@@ -183,7 +183,7 @@ static void bytes_are_those_of_one_step(void **state)
     (void)state;
     for (uint64_t every = 1; every <= 5; every += 4) {
         static char text[1 << 16];
-        struct syn_train_options options = runs_of("mlp", "bytes");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "bytes");
         options.workers = WORKERS;
         options.steps = 10;
         options.log_every = every;
@@ -221,7 +221,7 @@ static void the_speed_is_that_of_all_workers_before_and_after_they_meet(void **s
     double speeds[] = {[SYN_TRAIN_LEARNING] = 0, [SYN_TRAIN_EVALUATING] = 0};
     struct syn_train_summary summary;
     const struct syn_train_watch watch = {.on_progress = keep_speed, .context = speeds};
-    struct syn_train_options options = runs_of("mlp", "speed");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "speed");
     options.workers = WORKERS;
     options.steps = 8;
     options.log_every = 4;
@@ -260,7 +260,7 @@ static void bytes_are_those_of_the_busiest_worker(void **state)
     (void)state;
     static const char *const algos[] = {"gtopk", "strom"};
     for (size_t a = 0; a < 2; a++) {
-        struct syn_train_options options = runs_of("mlp", "busiest");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "busiest");
         double bytes[WORKERS];
         runs_use_algo(&options, algos[a]);
         options.workers = WORKERS;
@@ -287,7 +287,7 @@ static void density_and_entries_are_those_of_one_step(void **state)
 {
     (void)state;
     for (uint64_t every = 1; every <= 5; every += 4) {
-        struct syn_train_options options = runs_of("mlp", "density");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "density");
         runs_use_algo(&options, "topk");
         options.workers = WORKERS;
         options.density_warmup = 0;
@@ -309,14 +309,14 @@ static void the_ratio_is_that_of_a_ring_of_floats_to_what_was_sent(void **state)
     static const char *const algos[] = {"ssgd", "gtopk"};
     for (uint64_t workers = 1; workers <= WORKERS; workers++)
         for (size_t a = 0; a < 2; a++) {
-            struct syn_train_options options = runs_of("mlp", "ratio");
+            struct syn_train_options options = runs_of(RUNS_SMALL, "ratio");
             runs_use_algo(&options, algos[a]);
             options.workers = workers;
             options.density_warmup = 0;
             options.steps = 3;
             struct syn_train_summary summary = runs_train(&options);
-            assert_int_equal(summary.params, 669706);
-            const double dense[] = {0, 0, 2678824, 2678824 * 4.0 / 3};
+            assert_int_equal(summary.params, 26506);
+            const double dense[] = {0, 0, 106024, 106024 * 4.0 / 3};
             double expected = dense[workers] / summary.bytes_out_per_step;
             double got = summary.ratio_to_dense;
             bool sends_all = fabs(got - 1) < 0.01;

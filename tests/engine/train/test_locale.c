@@ -35,7 +35,7 @@ static void assert_points_in(const char *directory, const char *name)
 
 static struct syn_train_options fractional(const char *name)
 {
-    struct syn_train_options options = runs_of("mlp", name);
+    struct syn_train_options options = runs_of(RUNS_SMALL, name);
     runs_use_algo(&options, "gtopk");
     assert_ok(syn_settings_set(&syn_train_settings, &options, "lr_schedule", "step"));
     assert_ok(syn_settings_set(&syn_train_settings, &options, "lr_milestones", "0.25,0.5"));

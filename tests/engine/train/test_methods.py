@@ -1,4 +1,4 @@
-"""Every method trains: LeNet with four workers on half an epoch of real digits.
+"""Every method trains: LeNet with four workers on a quarter of an epoch of real digits.
 
     test_methods.py COMMAND       the program to test; further arguments as unittest takes them
 
@@ -14,19 +14,19 @@ import unittest
 
 COMMAND = "syncopate"
 FASHION = "/usr/share/datasets"
-RUN = ["train", "--model", "lenet", "--workers", "4", "--batch", "16", "--steps", "500", "--density-warmup", "0.2",
+RUN = ["train", "--model", "lenet", "--workers", "4", "--batch", "16", "--steps", "250", "--density-warmup", "0.2",
        "--seed", "1", "--json"]
 WHOLE = {
     "ssgd": ["--algo", "ssgd"],
     "asgd": ["--algo", "asgd", "--servers", "1"],
-    "od-sgd": ["--algo", "od-sgd", "--warmup", "100"],
-    "ssd-sgd": ["--algo", "ssd-sgd", "--warmup", "100"],
+    "od-sgd": ["--algo", "od-sgd", "--warmup", "50"],
+    "ssd-sgd": ["--algo", "ssd-sgd", "--warmup", "50"],
     "strom": ["--algo", "strom"],
 }
 A_THOUSANDTH = {
     "topk": ["--algo", "topk"],
     "gtopk": ["--algo", "gtopk"],
-    "ssd-sgd+gtopk": ["--algo", "ssd-sgd", "--warmup", "100", "--select", "topk", "--density", "0.001",
+    "ssd-sgd+gtopk": ["--algo", "ssd-sgd", "--warmup", "50", "--select", "topk", "--density", "0.001",
                       "--exchange", "gtopk"],
 }
 
@@ -38,10 +38,10 @@ def run(*flags):
 def images():
     """Flags for the images to learn, and the accuracies to reach on them."""
     if run("data", "get", "mnist").returncode == 0:
-        return ["--data", "mnist"], 0.975, 0.96
+        return ["--data", "mnist"], 0.96, 0.95
     if not os.path.isdir(FASHION):
         raise unittest.SkipTest("neither MNIST nor dataset-fashion-mnist can be had")
-    return ["--data", "fashion-mnist", "--data-dir", FASHION], 0.84, 0.79
+    return ["--data", "fashion-mnist", "--data-dir", FASHION], 0.79, 0.77
 
 
 class Methods(unittest.TestCase):

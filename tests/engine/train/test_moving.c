@@ -84,7 +84,7 @@ enum syn_status __wrap_syn_tree_remove(const char *path)
 static struct syn_train_options begin_run(const char *name, size_t rank)
 {
     static char directory[RUNS_PATH];
-    struct syn_train_options options = runs_of("mlp", name);
+    struct syn_train_options options = runs_of(RUNS_SMALL, name);
     options.workers = 2;
     options.steps = 30;
     options.checkpoint_every = 10;
@@ -149,7 +149,7 @@ static void a_run_whose_checkpoints_are_all_removed_has_none(void **state)
 static void a_checkpoint_loses_its_final_name_before_it_is_removed(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "names");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "names");
     options.steps = 30;
     options.checkpoint_every = 5;
     removed_under_final_names = 0;

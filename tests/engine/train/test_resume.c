@@ -41,7 +41,7 @@ static void every_recipe_resumes_to_the_same_bits(void **state)
     static const uint64_t workers[] = {1, 2, 3, 5};
     for (size_t r = 0; syn_recipe_name(r); r++)
         for (size_t w = r % 2; w < 4; w += 2) {
-            struct syn_train_options options = runs_of("mlp", "recipe");
+            struct syn_train_options options = runs_of(RUNS_SMALL, "recipe");
             options.workers = workers[w];
             options.data.synthetic_examples = 48 * workers[w]; /* 12 steps */
             runs_use_algo(&options, syn_recipe_name(r));
@@ -60,7 +60,7 @@ static void parameter_servers_resume_to_the_same_bits(void **state)
         uint64_t servers;
     } cases[] = {{"ssgd", 3, 2}, {"ssd-sgd", 2, 1}, {"strom", 2, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct syn_train_options options = runs_of("mlp", "servers");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "servers");
         options.workers = cases[i].workers;
         options.servers = cases[i].servers;
         options.data.synthetic_examples = 48 * cases[i].workers;
@@ -72,7 +72,7 @@ static void parameter_servers_resume_to_the_same_bits(void **state)
 static void accumulated_gradients_resume_to_the_same_bits(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "accumulate");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "accumulate");
     options.workers = 2;
     options.accumulate = 3; /* an epoch of 4 batches: steps lie across its end */
     options.epochs = 8;
@@ -219,7 +219,7 @@ static void another_number_of_workers_keeps_what_was_not_sent(void **state)
 static void after_a_change_of_workers_the_epochs_go_on(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "epochs");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "epochs");
     options.workers = 4;
     runs_use_algo(&options, "topk");
     runs_train_copying(&options, 5); /* of 8 an epoch */
@@ -240,7 +240,7 @@ static void regrouped_workers_stay_alike_and_can_be_resumed_again(void **state)
 {
     (void)state;
     for (size_t r = 0; syn_recipe_name(r); r++) {
-        struct syn_train_options options = runs_of("mlp", "regrouped");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "regrouped");
         options.workers = 3;
         options.worker.compare_every = 1;
         runs_use_algo(&options, syn_recipe_name(r));
@@ -283,7 +283,7 @@ static void a_line_across_a_change_of_workers_counts_every_label_once(void **sta
     double sum = 0;
     double across = 0;
     for (size_t i = 0; i < 2; i++) {
-        struct syn_train_options options = runs_of("mlp", "across");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "across");
         options.workers = 4;
         options.log_every = every[i];
         runs_train_copying(&options, 5);

@@ -72,7 +72,7 @@ static void a_step_that_was_given_up_costs_no_bit(void **state)
     static const char *const algos[] = {"ssgd", "gtopk", "topk", "strom"};
     for (size_t a = 0; a < 4; a++)
         for (uint64_t workers = 1; workers <= 3; workers++) {
-            struct syn_train_options options = runs_of("mlp", "cut");
+            struct syn_train_options options = runs_of(RUNS_SMALL, "cut");
             options.workers = workers;
             options.data.synthetic_examples = 80 * workers;
             runs_use_algo(&options, algos[a]);
@@ -83,7 +83,7 @@ static void a_step_that_was_given_up_costs_no_bit(void **state)
 static void accumulated_batches_are_given_up_as_well(void **state)
 {
     (void)state;
-    struct syn_train_options options = runs_of("mlp", "cut-sum");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "cut-sum");
     options.workers = 2;
     options.accumulate = 5;
     options.epochs = 4;
@@ -106,7 +106,7 @@ static void a_delayed_run_ends_at_once_and_can_go_on(void **state)
     (void)state;
     static const char *const algos[] = {"od-sgd", "ssd-sgd"};
     for (size_t a = 0; a < 2; a++) {
-        struct syn_train_options options = runs_of("mlp", "cut-delay");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "cut-delay");
         options.workers = 3;
         runs_use_algo(&options, algos[a]);
         struct syn_train_summary part = cut_short(&options, 4, 20, true);
@@ -122,7 +122,7 @@ static void with_servers_it_ends_at_once_and_can_go_on(void **state)
     static const char *const algos[] = {"asgd", "ssgd"};
     for (size_t a = 0; a < 2; a++)
         for (int kernels = 1; kernels < 40; kernels += 38) {
-            struct syn_train_options options = runs_of("mlp", "cut-servers");
+            struct syn_train_options options = runs_of(RUNS_SMALL, "cut-servers");
             options.workers = 3;
             options.servers = 2;
             options.log_every = 100;
@@ -167,7 +167,7 @@ static void asynchronous_workers_go_on_from_the_one_that_is_behind(void **state)
     struct syn_train_summary summary;
     struct straggler straggler = {.watched = pthread_self()};
     const struct syn_train_watch watch = {see_lead, &straggler, stop_behind};
-    struct syn_train_options options = runs_of("mlp", "behind");
+    struct syn_train_options options = runs_of(RUNS_SMALL, "behind");
     options.workers = 2;
     options.servers = 1;
     options.log_every = 5;
@@ -184,7 +184,7 @@ static void an_evaluation_is_given_up(void **state)
 {
     (void)state;
     for (uint64_t workers = 1; workers <= 3; workers += 2) {
-        struct syn_train_options options = runs_of("mlp", "cut-judging");
+        struct syn_train_options options = runs_of(RUNS_SMALL, "cut-judging");
         options.workers = workers;
         options.evaluate = true;
         options.eval_every = 6;
@@ -205,7 +205,7 @@ static void checkpoints_are_written_by_the_clock(void **state)
     for (size_t a = 0; a < 3; a++)
         for (uint64_t workers = 1; workers <= 2; workers++) {
             uint64_t steps[SYN_CHECKPOINTS_MOST];
-            struct syn_train_options options = runs_of("mlp", "clock");
+            struct syn_train_options options = runs_of(RUNS_SMALL, "clock");
             options.workers = workers;
             runs_use_algo(&options, algos[a]);
             options.checkpoint_minutes = 1e-9;

@@ -71,13 +71,9 @@ static enum syn_status read_options(const struct command *self, int argc, char *
     const struct flag_set sets[] = {TRAIN_FLAG_SETS(options), {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
     enum help_form help = flags_take_help(&argc, argv);
-    enum syn_status status = flags_parse(self, sets, count, argc, argv, flags);
+    enum syn_status status = train_flags_parse(self, sets, count, argc, argv, options, flags);
     if (status != SYN_OK)
         return status;
-    if (flags->word_count > 0) {
-        usage_error("\"%.64s\" is not a flag; see syncopate advise --help", flags->words[0]);
-        return SYN_INVALID;
-    }
     status = syn_train_defaults(options->model, options);
     if (status == SYN_OK)
         status = flags_read(self, sets, count, argc, argv, flags);

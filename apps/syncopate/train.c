@@ -176,8 +176,7 @@ static const char *const common[] = {
     "model", "data", "data_dir", "algo", "workers", "epochs",
     "batch", "lr",   "evaluate", "out",  "resume",  "threads",
 };
-#define OWN_MODEL "own" /* the model given by a model file */
-#define COMMON    (sizeof common / sizeof common[0])
+#define COMMON (sizeof common / sizeof common[0])
 
 static void print_presets(void)
 {
@@ -235,15 +234,9 @@ static enum syn_status read_options(const struct command *self, int argc, char *
     const struct flag_set sets[] = {TRAIN_FLAG_SETS(options), {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
     enum help_form help = flags_take_help(&argc, argv);
-    enum syn_status status = flags_parse(self, sets, count, argc, argv, &flags);
+    enum syn_status status = train_flags_parse(self, sets, count, argc, argv, options, &flags);
     if (status != SYN_OK)
         return status;
-    if (flags.word_count > 0) {
-        usage_error("\"%.64s\" is not a flag; see syncopate train --help", flags.words[0]);
-        return SYN_INVALID;
-    }
-    if (options->model_file[0] && !flags_has(argc, argv, "model"))
-        options->model = OWN_MODEL;
     status = options->resume[0] ? recall(options) : usual(options);
     if (status == SYN_OK)
         status = flags_read(self, sets, count, argc, argv, &flags);

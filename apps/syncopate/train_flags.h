@@ -6,6 +6,8 @@
 
 #include "command.h"
 
+#define OWN_MODEL "own" /* the model that a file or a C program describes */
+
 /* Elements of an array of struct flag_set. */
 #define TRAIN_FLAG_SETS(options)                                                                   \
     {&syn_train_settings, (options)}, {&syn_optimizer_settings, &(options)->worker.optimizer},     \
@@ -15,5 +17,12 @@
     {                                                                                              \
         &syn_data_settings, &(options)->data                                                       \
     }
+
+/* Read the flags for the first time, before the defaults that depend on some of them are known:
+ * words that are not flags are refused, and a model file implies OWN_MODEL. flags_read() is to
+ * follow. */
+enum syn_status train_flags_parse(const struct command *self, const struct flag_set *sets,
+                                  size_t count, int argc, char **argv,
+                                  struct syn_train_options *options, struct flags *flags);
 
 #endif

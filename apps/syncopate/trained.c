@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "train_flags.h"
+
 struct typed {
     char model[SYN_TEXT_BYTES];
     char model_file[SYN_TEXT_BYTES];
@@ -27,8 +29,6 @@ static const struct syn_setting rows[] = {
                     "use the weights of the run's best evaluation instead of the last"),
 };
 static const struct syn_settings_table table = {"Weights", rows, sizeof rows / sizeof rows[0]};
-
-#define OWN_MODEL "own" /* the model that a file or a C program describes */
 
 static bool is_directory(const char *path)
 {

@@ -76,6 +76,13 @@ class Own(unittest.TestCase):
         self.assertEqual(call(COMMAND, "export", self.path("run"), "-o", self.path("w.npz")).returncode, 0)
         self.assertEqual(call(COMMAND, "train", "--resume", self.path("run"), "--steps", "5").returncode, 0)
 
+    def test_advice_is_for_the_network_of_a_model_file(self):
+        with open(self.path("net.json"), "w", encoding="utf-8") as file:
+            file.write(NET)
+        done = call(COMMAND, "advise", *IMAGES, "--workers", "2", "--model-file", self.path("net.json"), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["params"], 8 * 9 + 8 * 8 * 9 + 4 * 8 + 10 * 8 * 64 + 10)
+
     def train_on_text(self, text, *flags):
         for part in ("train", "valid", "test"):
             with open(self.path(f"ptb.{part}.txt"), "w", encoding="utf-8") as file:

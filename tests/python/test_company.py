@@ -148,7 +148,7 @@ def can_build():
 @pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.skipif(
     not can_build(), reason="inductor needs g++, setuptools and libtorch-dev"))])
 def test_models_may_be_compiled_before_and_after_and_train_the_same(backend):
-    run(__file__, compiled, 2, backend)
+    run(__file__, compiled, 2, backend, fresh=True)
 
 
 def compiled_step(rank, workers):
@@ -171,7 +171,7 @@ def compiled_step(rank, workers):
 
 @needs_compile
 def test_the_steps_of_an_optimizer_may_be_compiled_under_an_outer():
-    run(__file__, compiled_step, 2)
+    run(__file__, compiled_step, 2, fresh=True)
 
 
 def refuse_all(model, optimizer, text):

@@ -3,12 +3,15 @@
     def scene(rank, workers): ...          in test_x.py; asserts on every worker
     run(__file__, scene, 4)                starts test_x.py scene as worker 0, 1, 2, 3
 
-A worker that fails fails the test with all workers' output.
+A worker that fails fails the test with all workers' output. Workers are forked with PyTorch in them; a scene that needs a
+Python of its own says fresh=True.
 """
 import os
 import socket
 import subprocess
 import sys
+
+from nursery import Worker
 
 SECONDS = 1200  # a hung scene, not one on a busy machine where PyTorch compiles C++
 
@@ -19,16 +22,16 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(file, scene, workers, *arguments, under=()):
-    """The processes of a scene, with their output in pipes."""
+def start(file, scene, workers, *arguments, fresh=False):
+    """The processes of a scene, which keep their output."""
     port = str(free_port())
+    argv = [file, scene.__name__, *map(str, arguments)]
     started = []
     for rank in range(workers):
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(workers),
                            MASTER_ADDR="127.0.0.1", MASTER_PORT=port, GLOO_SOCKET_IFNAME="lo")
-        started.append(subprocess.Popen(
-            [*under, sys.executable, file, scene.__name__, *map(str, arguments)], env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        started.append(subprocess.Popen([sys.executable, *argv], env=environment, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True) if fresh else Worker(argv, environment))
     return started
 
 
@@ -43,9 +46,9 @@ def finish(started, seconds=SECONDS):
     return [process.returncode for process in started], outputs
 
 
-def run(file, scene, workers, *arguments):
+def run(file, scene, workers, *arguments, fresh=False):
     """Run a scene; every worker must succeed. Their outputs."""
-    codes, outputs = finish(start(file, scene, workers, *arguments))
+    codes, outputs = finish(start(file, scene, workers, *arguments, fresh=fresh))
     assert codes == [0] * workers, "\n".join(
         f"--- worker {rank}: exit code {code}\n{output}"
         for rank, (code, output) in enumerate(zip(codes, outputs)))

@@ -8,6 +8,11 @@ import syncopate.torch
 import workers as cluster
 
 
+@pytest.fixture(scope="module", autouse=True)
+def alone():
+    syncopate.torch.init()
+
+
 def make_model():
     torch.manual_seed(1)
     return nn.Sequential(nn.Linear(6, 16), nn.LayerNorm(16), nn.Tanh(), nn.Linear(16, 3))
@@ -50,7 +55,6 @@ KINDS = {"sgd": (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}), "adamw":
 @pytest.mark.parametrize("store", ["replicas", "shards"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_are_pytorchs_whatever_a_scheduler_changes(kind, store):
-    syncopate.torch.init()
     make, settings = KINDS[kind]
     theirs, ours = make_model(), make_model()
     train(theirs, make(groups_of(theirs), lr=0.01, weight_decay=0.1, **settings), all_fields_change)

@@ -3,7 +3,6 @@ the reason."""
 import importlib.util
 import os
 import shutil
-import sys
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import syncopate
 import syncopate.torch
-from workers import main, run
+from workers import leave, main, run
 
 needs_compile = pytest.mark.skipif(not hasattr(torch, "compile"), reason="PyTorch 2 has torch.compile")
 
@@ -263,6 +262,4 @@ def test_weights_in_fsdp_are_refused_also_if_only_a_part_of_the_model_is():
 
 if __name__ == "__main__":
     main({each.__name__: each for each in (zero, compiled, compiled_step, wrapped_in_fsdp, synchronised, fully_sharded)})
-    dist.barrier()
-    sys.stdout.flush()
-    os._exit(0)  # PyTorch 2.6 may abort in its own threads at exit, or wait for them for ever in destroy_process_group()
+    leave()

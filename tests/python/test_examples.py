@@ -1,4 +1,4 @@
-"""The examples run under both launchers."""
+"""The examples run under both launchers; what does not depend on a launcher is tried without one, which is quicker."""
 import argparse
 import importlib.util
 import json
@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 
-from workers import free_port
+from workers import free_port, launch, succeed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 EXAMPLES = os.path.join(ROOT, "examples")
@@ -36,6 +36,15 @@ def run(words, **environment):
     return done.stdout
 
 
+def torchrun(*words):
+    return run([sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port", str(free_port()),
+                "--monitor_interval", "0.2", *words])
+
+
+def forked(*words):
+    return "".join(succeed(launch(words, 2)))
+
+
 def summary_of(output):
     lines = [line[line.index("{"):] for line in output.splitlines() if '{"algo"' in line]
     assert len(lines) == 1, output
@@ -43,9 +52,8 @@ def summary_of(output):
 
 
 def test_mnist_under_torchrun_with_gradients_only(data, tmp_path):
-    output = run([sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port",
-                  str(free_port()), os.path.join(EXAMPLES, "torch_mnist.py"), "--algo", "gtopk", "--steps",
-                  "3", "--batch", "4", "--data-dir", data, "--out", str(tmp_path / "run")])
+    output = torchrun(os.path.join(EXAMPLES, "torch_mnist.py"), "--algo", "gtopk", "--steps", "3", "--batch", "4",
+                      "--data-dir", data, "--out", str(tmp_path / "run"))
     summary = summary_of(output)
     assert summary["workers"] == 2 and summary["steps"] == 3 and summary["bytes_out_per_step"] > 0
     assert (tmp_path / "run" / "summary.json").exists()
@@ -58,15 +66,15 @@ def test_mnist_under_mpirun_with_delayed_weights(data):
     assert summary_of(output)["steps"] == 6
 
 
-@pytest.mark.parametrize("flags", [("--algo", "outer", "--every", "2"), ("--algo", "updates"),
-                                   ("--algo", "ddp", "--accumulate", "2", "--level", "words"),
-                                   ("--algo", "alone", "--accumulate", "2")])
-def test_a_gpt_trains_on_any_text(flags, tmp_path):
+@pytest.mark.parametrize("start, flags", [
+    (torchrun, ("--algo", "outer", "--every", "2")), (forked, ("--algo", "updates")),
+    (forked, ("--algo", "ddp", "--accumulate", "2", "--level", "words")),
+    (forked, ("--algo", "alone", "--accumulate", "2"))])
+def test_a_gpt_trains_on_any_text(start, flags, tmp_path):
     text = tmp_path / "text"
     text.write_text("the cat sat on the mat .\n" * 40, encoding="utf-8")
-    output = run([sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port",
-                  str(free_port()), os.path.join(EXAMPLES, "torch_gpt.py"), "--steps", "5", "--batch", "2", "--text",
-                  str(text), "--length", "16", "--width", "16", "--layers", "1", "--dtype", "float32", *flags])
+    output = start(os.path.join(EXAMPLES, "torch_gpt.py"), "--steps", "5", "--batch", "2", "--text", str(text),
+                   "--length", "16", "--width", "16", "--layers", "1", "--dtype", "float32", *flags)
     summary = summary_of(output)
     assert summary["steps"] == 5 and 0 < summary["valid_loss"] < 10
     assert (summary["bytes_out_per_step"] > 0) == ("alone" not in flags)

@@ -11,12 +11,14 @@ import wave
 import pytest
 import torch
 
-from workers import finish, free_port
+from nursery import Worker
+from workers import finish, free_port, launch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 EXAMPLES = os.path.join(ROOT, "examples")
 LISTENER = os.path.join(EXAMPLES, "torch_an4.py")
 SMALL = ("--width", "32", "--layers", "2", "--stack", "4", "--batch", "4", "--json")
+FEW = ("--train", "4", "--test", "2", "--words", "2", "--longest", "1")
 LEARNS = (*SMALL, "--lr", "0.03", "--density", "0.02")
 
 
@@ -30,10 +32,15 @@ def spoken(tmp_path_factory):
     return make(tmp_path_factory.mktemp("spoken"), "--train", "48", "--test", "12", "--words", "3", "--longest", "2")
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("whole"), *FEW)
+
+
 @pytest.fixture
-def few(tmp_path):
+def few(whole, tmp_path):
     """A corpus that a test may spoil: 4 and 2 utterances of one word."""
-    return make(tmp_path / "few", "--train", "4", "--test", "2", "--words", "2", "--longest", "1")
+    return shutil.copytree(whole, tmp_path / "few")
 
 
 @pytest.fixture
@@ -44,13 +51,17 @@ def an4(monkeypatch):
 
 
 def listen(launcher, folder, *flags):
-    launch = {"torchrun": [sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port",
-                           str(free_port())],
-              "mpirun": ["mpirun", "-n", "2", sys.executable], "alone": [sys.executable]}[launcher]
+    """How it ended; of workers that are forked, what they printed in either stream is in both."""
+    words = [LISTENER, "--data-dir", str(folder), *flags]
+    if launcher == "forked":
+        codes, outputs = finish(launch(words, 2))
+        return subprocess.CompletedProcess(words, codes[0] or codes[1], "".join(outputs), "".join(outputs))
+    start = {"torchrun": [sys.executable, "-m", "syncopate.torch.run", "--nproc_per_node", "2", "--master_port",
+                          str(free_port()), "--monitor_interval", "0.2"],
+             "mpirun": ["mpirun", "-n", "2", sys.executable], "alone": [sys.executable]}[launcher]
     if launcher == "mpirun" and not shutil.which("mpirun"):
         pytest.skip("no mpirun")
-    return subprocess.run([*launch, LISTENER, "--data-dir", str(folder), *flags], capture_output=True, text=True,
-                          timeout=240, check=False)
+    return subprocess.run([*start, *words], capture_output=True, text=True, timeout=240, check=False)
 
 
 def summary_of(done):
@@ -60,8 +71,8 @@ def summary_of(done):
     return json.loads(lines[0])
 
 
-def one_step(folder, *flags):
-    return listen("alone", folder, "--algo", "ssgd", "--steps", "1", *SMALL, "--batch", "1", *flags)
+def one_step(folder, *flags, launcher="forked"):
+    return listen(launcher, folder, "--algo", "ssgd", "--steps", "1", *SMALL, "--batch", "1", *flags)
 
 
 def a_sound(folder, part="train"):
@@ -70,8 +81,8 @@ def a_sound(folder, part="train"):
     return os.path.join(str(folder), "wav", name)
 
 
-@pytest.mark.parametrize("launcher", ["torchrun", "mpirun"])
-@pytest.mark.parametrize("algo", ["ssgd", "gtopk"])
+@pytest.mark.parametrize("launcher, algo", [("torchrun", "ssgd"), ("forked", "gtopk"), ("mpirun", "ssgd"),
+                                            ("mpirun", "gtopk")])
 def test_words_are_understood_after_some_steps(launcher, algo, spoken):
     summary = summary_of(listen(launcher, spoken, "--algo", algo, "--steps", "60", *LEARNS))
     assert summary["workers"] == 2 and summary["word_error_rate"] < 0.4, summary
@@ -84,7 +95,7 @@ def test_without_training_nothing_is_understood(spoken):
 
 
 def test_five_layers_of_spectrograms_leave_the_files_of_a_run(few, tmp_path):
-    summary = summary_of(listen("torchrun", few, "--algo", "ssd-sgd", "--steps", "3", "--width", "16", "--batch", "1",
+    summary = summary_of(listen("forked", few, "--algo", "ssd-sgd", "--steps", "3", "--width", "16", "--batch", "1",
                                 "--features", "spectrogram", "--out", str(tmp_path / "run")))
     assert summary["steps"] == 3
     with open(tmp_path / "run" / "summary.json", encoding="utf-8") as file:
@@ -92,7 +103,7 @@ def test_five_layers_of_spectrograms_leave_the_files_of_a_run(few, tmp_path):
 
 
 def test_wav_and_raw_files_sound_the_same(an4, few, tmp_path):
-    same = make(tmp_path / "wav", "--train", "4", "--test", "2", "--words", "2", "--longest", "1", "--wav")
+    same = make(tmp_path / "wav", *FEW, "--wav")
     for one, other in zip(an4.read_part(str(few), "train", 4)[0], an4.read_part(str(same), "train", 4)[0]):
         assert one.text == other.text and torch.equal(one.sound, other.sound) and one.sound.std() > 0.05
 
@@ -179,7 +190,7 @@ def test_an_odd_recording_is_named_and_left_out(spoil, words, an4, few):
 def test_words_that_are_missing_leave_a_recording_out(few):
     path = few / "etc" / "an4_train.transcription"
     path.write_text("".join(path.read_text(encoding="utf-8").splitlines(True)[1:]), encoding="utf-8")
-    done = one_step(few)
+    done = one_step(few, launcher="alone")
     lines = [line for line in done.stderr.splitlines() if "left out" in line]
     assert summary_of(done)["left_out"] == 1 and len(lines) == 1 and "no words for (an0-fone-b)" in lines[0]
 
@@ -221,8 +232,7 @@ def test_workers_with_different_recordings_are_refused(few, tmp_path):
     sound = a_sound(other) + ".raw"
     os.truncate(sound, os.path.getsize(sound) - 2)
     place = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    started = [subprocess.Popen([sys.executable, LISTENER, "--data-dir", str(folder), *SMALL], text=True,
-                                env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    started = [Worker([LISTENER, "--data-dir", str(folder), *SMALL], {**place, "RANK": str(rank)})
                for rank, folder in enumerate((few, other))]
     codes, outputs = finish(started)
     assert codes == [2, 2] and "worker 1 has different recordings or words than worker 0" in outputs[0], outputs

@@ -22,10 +22,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(file, scene, workers, *arguments, fresh=False):
-    """The processes of a scene, which keep their output."""
+def launch(argv, workers, fresh=False):
+    """The processes of a Python file, which keep their output."""
     port = str(free_port())
-    argv = [file, scene.__name__, *map(str, arguments)]
     started = []
     for rank in range(workers):
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(workers),
@@ -33,6 +32,11 @@ def start(file, scene, workers, *arguments, fresh=False):
         started.append(subprocess.Popen([sys.executable, *argv], env=environment, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True) if fresh else Worker(argv, environment))
     return started
+
+
+def start(file, scene, workers, *arguments, fresh=False):
+    """The processes of a scene."""
+    return launch([file, scene.__name__, *map(str, arguments)], workers, fresh)
 
 
 def finish(started, seconds=SECONDS):
@@ -46,13 +50,17 @@ def finish(started, seconds=SECONDS):
     return [process.returncode for process in started], outputs
 
 
+def succeed(started):
+    """The outputs of processes that must all succeed."""
+    codes, outputs = finish(started)
+    assert not any(codes), "\n".join(f"--- worker {rank}: exit code {code}\n{output}"
+                                     for rank, (code, output) in enumerate(zip(codes, outputs)))
+    return outputs
+
+
 def run(file, scene, workers, *arguments, fresh=False):
     """Run a scene; every worker must succeed. Their outputs."""
-    codes, outputs = finish(start(file, scene, workers, *arguments, fresh=fresh))
-    assert codes == [0] * workers, "\n".join(
-        f"--- worker {rank}: exit code {code}\n{output}"
-        for rank, (code, output) in enumerate(zip(codes, outputs)))
-    return outputs
+    return succeed(start(file, scene, workers, *arguments, fresh=fresh))
 
 
 def main(scenes):

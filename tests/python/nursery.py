@@ -1,10 +1,10 @@
-"""Processes that have PyTorch already: one process imports it, which takes seconds, and every worker is forked from there.
+"""Processes that have PyTorch already: one imports it, which takes seconds, and every worker is forked from there.
 
     worker = Worker([file, scene], environment)     as subprocess.Popen of sys.executable; its output is in a file
 
-The process that imports (this file as a script) computes nothing, so that nobody inherits a pool of threads. A worker ends
-as any Python does, with its interpreter taken down. When whoever asked for it is gone, however that came about, the
-nursery goes and its workers with it.
+The process that imports (this file as a script) computes nothing, so that nobody inherits a pool of threads. A worker
+ends as any Python does, with its interpreter taken down. When whoever asked for it is gone, however that came about,
+the nursery goes and its workers with it. They have one seed of hashes in common; processes of their own have not.
 """
 import atexit
 import ctypes

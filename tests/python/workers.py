@@ -3,8 +3,8 @@
     def scene(rank, workers): ...          in test_x.py; asserts on every worker
     run(__file__, scene, 4)                starts test_x.py scene as worker 0, 1, 2, 3
 
-A worker that fails fails the test with all workers' output. Workers are forked with PyTorch in them; a scene that needs a
-Python of its own says fresh=True.
+A worker that fails fails the test with all workers' output. Workers are forked with PyTorch in them; a scene that
+needs a Python of its own says fresh=True.
 """
 import os
 import socket

@@ -11,7 +11,7 @@ import wave
 import pytest
 import torch
 
-from nursery import Worker
+from fork_server import Worker
 from workers import finish, free_port, launch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))

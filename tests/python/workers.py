@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 
-from nursery import Worker
+from fork_server import Worker
 
 SECONDS = 1200  # a hung scene, not one on a busy machine where PyTorch compiles C++
 

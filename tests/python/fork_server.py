@@ -2,9 +2,10 @@
 
     worker = Worker([file, scene], environment)     as subprocess.Popen of sys.executable; its output is in a file
 
-The process that imports (this file as a script) computes nothing, so that nobody inherits a pool of threads. A worker
-ends as any Python does, with its interpreter taken down. When whoever asked for it is gone, however that came about,
-the nursery goes and its workers with it. They have one seed of hashes in common; processes of their own have not.
+The process that imports, the fork server (this file as a script), computes nothing, so that no worker inherits a pool
+of threads. A worker ends as any Python does, with its interpreter taken down. When the process that asked for it has
+ended, by whatever cause, the server and its workers end too. All workers of a server have the same hash seed; processes
+of their own have not.
 """
 import atexit
 import ctypes
@@ -20,8 +21,8 @@ import sys
 import tempfile
 
 PR_SET_PDEATHSIG = 1
-GONE = "the process that workers are forked from has died; its standard error says why"
-_links = []  # to this process's nursery, once there is one
+GONE = "the process that workers are forked from has ended; its standard error says why"
+_links = []  # to this process's server, once there is one
 
 
 def _link():
@@ -53,7 +54,7 @@ class Worker:
         self.pid = self._next()
 
     def _next(self):
-        """The next number that the nursery tells of the worker."""
+        """The next number that the server tells of the worker."""
         try:
             number = self._channel.recv(4, socket.MSG_WAITALL)
         except ConnectionError:
@@ -104,7 +105,7 @@ def tell(channel, number):
         pass  # nobody asks any more
 
 
-def bury(children):
+def report_ended(children):
     """Tell how those children ended that have ended."""
     for pid in list(children):
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -115,8 +116,8 @@ def bury(children):
 
 
 def serve(link):
-    """Fork whenever asked to. Returns in each child, with its output and its channel; the nursery itself ends here."""
-    children, nursery = {}, os.getpid()
+    """Fork whenever asked to. Returns in each child, with its output and its channel; the server itself ends here."""
+    children, server = {}, os.getpid()
     woken, wakes = socket.socketpair()
     for end in (woken, wakes):
         end.setblocking(False)
@@ -127,7 +128,7 @@ def serve(link):
         ready = select.select([link, woken], [], [])[0]
         if woken in ready:
             woken.recv(4096)
-            bury(children)
+            report_ended(children)
         if link in ready:
             request, handles, _, _ = socket.recv_fds(link, 1, 2)
             if not request:
@@ -135,7 +136,7 @@ def serve(link):
             output, channel = handles[0], socket.socket(fileno=handles[1])
             pid = os.fork()
             if pid == 0:
-                die_with(nursery)
+                die_with(server)
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 signal.signal(signal.SIGINT, interrupted)
@@ -147,7 +148,7 @@ def serve(link):
             children[pid] = channel
 
 
-def become(output, channel):
+def set_up_worker(output, channel):
     """This process is a worker from now on: with the file, the arguments and the environment that it is told."""
     for stream in (1, 2):
         os.dup2(output, stream)
@@ -166,5 +167,5 @@ if __name__ == "__main__":
     import pytest  # noqa: F401
     import syncopate.torch  # noqa: F401
     gc.freeze()  # a worker that ends need not search what it has inherited, and copy it by that
-    become(*serve(socket.socket(fileno=int(sys.argv[2]))))
+    set_up_worker(*serve(socket.socket(fileno=int(sys.argv[2]))))
     runpy.run_path(sys.argv[0], run_name="__main__")  # out of all functions, so that what it raises ends the process

@@ -23,6 +23,7 @@ from ..library import Cost
 from ..options import ReducerOptions, WorkerOptions
 from . import launch, owners, state, watch, ways, wrapped
 from . import policy as tensor_policy
+from .calls import everyones
 from .density import Density
 from .flat import Stages, future_for
 from .model import floats_at, layout_of, trained_parameters
@@ -301,13 +302,9 @@ class Attached:
         self._witness.forget()
 
     def gather(self, values: list[int]) -> list[list[int]]:
-        """Send these numbers to all workers, and receive theirs; all send the same count. Over the library's own
-        connections, which name a worker that is gone."""
+        """Send these numbers to all workers, and receive theirs; all send the same count."""
         self._check_open()
-        mine = torch.tensor(values)
-        everyone = mine.new_empty(self.group.workers, mine.numel())
-        self.reducer.gather(mine.data_ptr(), mine.element_size() * mine.numel(), everyone.data_ptr())
-        return everyone.tolist()
+        return everyones(self.group, self.reducer, torch.tensor(values)).tolist()
 
     def close(self) -> None:
         """Close the exchange. A backward() that would exchange gradients raises ClosedError's text from now on. The

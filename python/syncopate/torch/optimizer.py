@@ -12,11 +12,12 @@ from typing import Any, Callable, Mapping, Sequence
 import torch
 
 from ..core import SUMMED, Worker, cost_as_dict, serve
-from ..errors import ClosedError, NonFiniteError, OptionError, PeerError, StateError
+from ..errors import ClosedError, NonFiniteError, OptionError, StateError
 from ..options import WorkerOptions
 from . import groups as parameter_groups
 from . import launch, owners, state, wrapped
 from . import policy as tensor_policy
+from .calls import everyones, explained
 from .density import Density
 from .model import floats_at, layout_of, trained_parameters
 from .statistics import Statistics
@@ -94,10 +95,10 @@ class Optimizer(torch.optim.Optimizer):
         self._own: tuple[torch.Tensor, list[torch.Tensor]] | None = None
         self.is_server = self.group.is_server
         if self.is_server:
-            self._try(serve, self.group, self.layout, chosen, self._weights.data_ptr())
+            explained(self.group, serve, self.group, self.layout, chosen, self._weights.data_ptr())
             self.group.close()
             return
-        self._worker = self._try(Worker, self.group, self.layout, chosen, self._weights.data_ptr())
+        self._worker = explained(self.group, Worker, self.group, self.layout, chosen, self._weights.data_ptr())
         self._tuner.check(self._worker)
         owners.claim(names, self)
 
@@ -130,12 +131,6 @@ class Optimizer(torch.optim.Optimizer):
             view.copy_(parameter.data)
             if parameter.dtype == torch.float32:
                 parameter.data = view
-
-    def _try(self, call: Callable, *arguments: Any) -> Any:
-        try:
-            return call(*arguments)
-        except PeerError as error:
-            raise self.group.explain(error) from None
 
     @torch.no_grad()
     def zero_grad(self, set_to_none: bool = False) -> None:
@@ -182,7 +177,7 @@ class Optimizer(torch.optim.Optimizer):
         self._collect()
         lr = self._tuner.follow(self.param_groups, worker)
         try:
-            self._try(worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
+            explained(self.group, worker.step, self._gradient.data_ptr(), lr, self.density.at(self.steps),
                       self._weights.data_ptr())
         finally:
             self._spread()
@@ -198,7 +193,7 @@ class Optimizer(torch.optim.Optimizer):
     def _fetch(self) -> None:
         """Get the global weights, even if a step under way turns out not to be finite."""
         try:
-            self._try(self.worker.settle, self._weights.data_ptr())
+            explained(self.group, self.worker.settle, self._weights.data_ptr())
         finally:
             self._spread()
 
@@ -230,9 +225,7 @@ class Optimizer(torch.optim.Optimizer):
         self._spread()
 
     def _everyones(self, mine: torch.Tensor) -> torch.Tensor:
-        everyone = torch.empty(self.group.workers, mine.numel())
-        self._try(self.worker.gather, mine.data_ptr(), 4 * mine.numel(), everyone.data_ptr())
-        return everyone
+        return everyones(self.group, self.worker, mine)
 
     # Insight and state.
 
@@ -260,7 +253,7 @@ class Optimizer(torch.optim.Optimizer):
         self.resume()
         own = self._weights.clone()
         try:
-            sections = self._try(self.worker.save)
+            sections = explained(self.group, self.worker.save)
         except NonFiniteError:
             self._fetch()
             raise
@@ -281,10 +274,10 @@ class Optimizer(torch.optim.Optimizer):
             raise StateError(f"the state is that of an optimizer with {len(groups)} parameter groups; "
                              f"expected {len(self.param_groups)}")
         if isinstance(saved, list):
-            self._try(self.worker.load_regrouped, states)
+            explained(self.group, self.worker.load_regrouped, states)
             self._fetch()
         else:
-            self._try(self.worker.load, states[0])
+            explained(self.group, self.worker.load, states[0])
             self._weights.copy_(saved["weights"])
         self._own = None
         for group, fields in zip(self.param_groups, groups):
@@ -293,10 +286,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def gather(self, values: list[int]) -> list[list[int]]:
         """Send these numbers to all workers, and receive theirs; all send the same count."""
-        mine = torch.tensor(values)
-        everyone = torch.empty(self.group.workers, mine.numel(), dtype=mine.dtype)
-        self._try(self.worker.gather, mine.data_ptr(), 8 * mine.numel(), everyone.data_ptr())
-        return everyone.tolist()
+        return self._everyones(torch.tensor(values)).tolist()
 
     def close(self) -> None:
         """Close. No further steps can be made; the model keeps its weights. Harmless when called twice."""

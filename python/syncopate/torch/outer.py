@@ -19,11 +19,12 @@ import torch
 import torch.distributed as dist
 
 from ..core import SUMMED, Reducer
-from ..errors import ClosedError, OptionError, PeerError
+from ..errors import ClosedError, OptionError
 from ..library import C
 from ..options import ReducerOptions
 from . import agree, launch, owners, state, watch, ways, wrapped
 from . import policy as tensor_policy
+from .calls import everyones, explained
 from .common import Common
 from .density import Density
 from .flat import Flat
@@ -243,7 +244,7 @@ class Outer:
         self._land()
         self._common.learn()
         first = self.steps - self._since  # of the steps whose work is sent
-        self._try(self.reducer.begin, self._common.learned.data_ptr(), self.density.at(first))
+        explained(self.group, self.reducer.begin, self._common.learned.data_ptr(), self.density.at(first))
         self._is_under_way = True
         self._since = 0
         if not self.delayed:
@@ -255,7 +256,7 @@ class Outer:
         if not self._is_under_way:
             return
         self._is_under_way = False
-        merged = self._try(self.reducer.wait)
+        merged = explained(self.group, self.reducer.wait)
         mean = self._common.mean.zero_()
         C.syn_merged_to_dense(byref(merged), mean.data_ptr(), self.layout.size)
         mean /= self.group.workers
@@ -263,12 +264,6 @@ class Outer:
         self.exchanges += 1
         for name in SUMMED:
             self.totals[name] += getattr(merged.cost, name)
-
-    def _try(self, call: Any, *arguments: Any) -> Any:
-        try:
-            return call(*arguments)
-        except PeerError as error:
-            raise self.group.explain(error) from None
 
     def _look_around(self) -> None:
         """OptionError, on all workers in the same call, if one of them is at another step or its model has changed."""
@@ -385,12 +380,7 @@ class Outer:
         return self._everyones(torch.tensor(values)).tolist()
 
     def _everyones(self, mine: torch.Tensor) -> torch.Tensor:
-        """Over the library's own connections: they name a worker that has closed or died, while torch.distributed
-        would wait for it for half an hour."""
-        mine = mine.contiguous()
-        everyone = mine.new_empty(self.group.workers, *mine.shape)
-        self._try(self.reducer.gather, mine.data_ptr(), mine.element_size() * mine.numel(), everyone.data_ptr())
-        return everyone
+        return everyones(self.group, self.reducer, mine)
 
     def close(self) -> None:
         """Close: the optimizer is left alone from now on, and the residual is discarded. The model keeps

@@ -106,7 +106,7 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
 {
     size_t size = in->about.size;
     struct syn_contribution list = *in;
-    list.about.limit = (uint32_t)syn_select_share(in->density, size);
+    list.about.limit = (uint32_t)(in->is_whole ? size : syn_select_share(in->density, size));
     if (!own->split || list.about.limit > own->setup.limit)
         return syn_fail(SYN_INVALID, "density %g is above the maximum that room was allocated for",
                         in->density);

@@ -50,6 +50,7 @@ struct slot {
     size_t before; /* number of the residual it starts from; it writes the next one */
     float *sent;   /* [size] dense with residual: what is sent; NULL: it is in the next residual */
     float *dense;  /* [size] dense: the sum */
+    float *placed; /* [size] the same in the layout's order, if that is another */
     bool drops;    /* dense, not exact: rounding loses something */
     float *dense_dropped;   /* [size] what is lost; NULL: it is in the next residual */
     struct syn_list merged; /* lists of several buckets: all of them */

@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "exchange/exchange.h"
 #include "select/select.h"
 
 double syn_order_share(const struct syn_layout *layout, size_t i,
                        const struct syn_reducer_options *options)
 {
     struct syn_tensor_policy policy = syn_layout_policy(layout, i);
-    if (!syn_select_find(options->select)->takes_share)
+    if (!syn_select_find(options->select)->takes_share &&
+        !syn_exchange_find(options->exchange)->follows_density)
         return 0;
     if (policy.density > 0)
         return policy.density;

@@ -49,6 +49,8 @@ static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot 
     bool has_unsent = reducer->residual_type->has_unsent;
     if (!reducer->exchange_type->keeps_sums)
         SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->dense));
+    if (slot->dense && reducer->order.runs)
+        SYN_TRY(syn_allocate(reducer->size, sizeof(float), &slot->placed));
     slot->drops = !reducer->values->is_exact || reducer->exchange_type->follows_density;
     bool in_place = slot->drops && reducer->options.depth == 1 && has_unsent;
     if (has_unsent && !in_place)
@@ -86,20 +88,22 @@ static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
 
 static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exchange_setup *setup)
 {
+    bool is_dense = reducer->select_type->is_dense;
+    bool follows = reducer->exchange_type && reducer->exchange_type->follows_density;
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         struct bucket *bucket = &reducer->buckets[i];
         setup->size = bucket->size > setup->size ? bucket->size : setup->size;
-        if (reducer->select_type->is_dense)
+        if (is_dense && !follows)
             continue;
         size_t most = syn_bucket_limit_most(reducer, bucket);
         setup->whole = bucket->share == 1 ? bucket->size : setup->whole;
         setup->limit = most > setup->limit ? most : setup->limit;
+        if (is_dense)
+            continue;
         SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
                                            (size_t)reducer->options.select_threads,
                                            &bucket->select));
     }
-    if (reducer->exchange_type && reducer->exchange_type->follows_density)
-        setup->limit = syn_reducer_limit_most(&reducer->options, setup->size);
     return SYN_OK;
 }
 
@@ -216,6 +220,7 @@ static void close_slot(struct syn_reducer *reducer, struct slot *slot)
     free(slot->copy);
     free(slot->sent);
     free(slot->dense);
+    free(slot->placed);
     free(slot->dense_dropped);
     syn_list_close(&slot->merged);
 }

@@ -114,8 +114,11 @@ static size_t selected_of_all(const struct syn_reducer *reducer, const struct sl
     size_t selected = 0;
     if (!reducer->exchange_type->follows_density)
         return reducer->size;
-    for (size_t i = 0; i < reducer->bucket_count; i++)
-        selected += syn_select_share(slot->step.density, reducer->buckets[i].size);
+    for (size_t i = 0; i < reducer->bucket_count; i++) {
+        const struct bucket *bucket = &reducer->buckets[i];
+        double share = bucket->share > 0 ? bucket->share : slot->step.density;
+        selected += syn_select_share(share, bucket->size);
+    }
     return selected;
 }
 
@@ -150,7 +153,9 @@ static struct syn_merged deliver(struct syn_reducer *reducer, struct slot *slot)
     struct syn_merged merged = {.cost = add_up(reducer, slot)};
     bool is_list = reducer->bucket_count > 0 && slot->transfers[0].out.is_list;
     if (reducer->select_type->is_dense && !is_list) {
-        merged.dense = slot->dense;
+        if (slot->placed)
+            syn_order_restore(&reducer->order, slot->dense, slot->placed, reducer->size);
+        merged.dense = slot->placed ? slot->placed : slot->dense;
         merged.count = reducer->size;
         return merged;
     }

@@ -214,6 +214,12 @@ const struct scenario all_scenarios[] = {
      .recipe = "gtopk",
      .settings = {{"density", "0.02"}, {"values", "q2"}, FEEDBACK, SPLIT},
      .policies = scenario_shares},
+    {.name = "adaptive, small tensors dense",
+     .recipe = "ssgd",
+     .settings = {DENSE_BELOW, {"density", "0.02"}, {"values", "q4"}, ADAPTIVE}},
+    {.name = "adaptive of all, small tensors dense",
+     .recipe = "ssgd",
+     .settings = {DENSE_BELOW, {"density", "1"}, {"bucket_bytes", "900"}, ADAPTIVE}},
     {.name = "sparseloco, small tensors dense", .recipe = "sparseloco", .settings = {DENSE_BELOW}},
     {.name = NULL},
 };

@@ -139,15 +139,13 @@ static void for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late(void *
         assert_string_not_equal(sgd.rows[i].name, "diloco");
 }
 
-/* fit and strom cannot send single tensors whole. */
+/* strom cannot send single tensors whole. */
 static void methods_that_the_settings_do_not_allow_are_left_out(void **state)
 {
     (void)state;
     struct syn_advice advice = advice_with("sgd", 1000, 10, 2000);
-    for (size_t i = 0; i < advice.count; i++) {
-        assert_string_not_equal(advice.rows[i].name, "fit");
+    for (size_t i = 0; i < advice.count; i++)
         assert_string_not_equal(advice.rows[i].name, "strom");
-    }
     assert_non_null(row_of(&advice, "gtopk"));
     assert_string_not_equal(best_of(&advice), "ssgd");
 }

@@ -94,6 +94,20 @@ static void a_mix_of_methods_resumes_to_the_same_bits(void **state)
     }
 }
 
+/* Their residual is kept in another order than the layout's. */
+static void tensors_that_are_always_sent_whole_resume_to_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const algos[] = {"gtopk", "fit"};
+    for (size_t a = 0; a < 2; a++) {
+        struct syn_train_options options = runs_of(RUNS_SMALL, "dense");
+        options.workers = 3;
+        runs_use_algo(&options, algos[a]);
+        options.worker.reducer.dense_below = 100; /* biases */
+        check_same_bits(&options, 4);
+    }
+}
+
 static void batch_norm_resumes_to_the_same_bits(void **state)
 {
     (void)state;
@@ -307,6 +321,7 @@ int main(void)
         cmocka_unit_test(parameter_servers_resume_to_the_same_bits),
         cmocka_unit_test(accumulated_gradients_resume_to_the_same_bits),
         cmocka_unit_test(a_mix_of_methods_resumes_to_the_same_bits),
+        cmocka_unit_test(tensors_that_are_always_sent_whole_resume_to_the_same_bits),
         cmocka_unit_test(batch_norm_resumes_to_the_same_bits),
         cmocka_unit_test(carried_state_and_dropout_resume_to_the_same_bits),
         cmocka_unit_test(a_transformer_resumes_to_the_same_bits),

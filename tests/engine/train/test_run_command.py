@@ -216,14 +216,14 @@ class Run(unittest.TestCase):
             self.skipTest("no mpirun")
         slow = ["--model", "resnet20", "--data", "synthetic", "--synthetic-examples", "12000", "--threads", "1",
                 "--batch", "1", "--accumulate", "6000", "--evaluate", "off"]
-        patience = {"OMPI_MCA_odls_base_sigkill_timeout": "200", "PRTE_MCA_odls_base_sigkill_timeout": "200"}
+        patience = {"OMPI_MCA_odls_base_sigkill_timeout": "10", "PRTE_MCA_odls_base_sigkill_timeout": "10"}
         for ranks, number, algo in ((2, signal.SIGINT, ["ssgd"]), (3, signal.SIGTERM, ["asgd", "--servers", "1"])):
             with self.subTest(algo=algo, number=number):
                 self.out = os.path.join(self.home.name, f"{algo[0]}-{number}")
                 process = self.start(*slow, "--algo", *algo, ranks=ranks, env={**os.environ, **patience})
                 time.sleep(1)
                 process.send_signal(number)
-                _, told = process.communicate(timeout=300)
+                _, told = process.communicate(timeout=100)
                 self.assertNotIn("not finite", told)
                 parts = os.listdir(os.path.join(self.out, "checkpoints", "step-0"))
                 self.assertEqual(sorted(parts), ["worker-0.syn", "worker-1.syn"])

@@ -231,8 +231,9 @@ static enum syn_status read_options(const struct command *self, int argc, char *
                                     bool *done)
 {
     struct flags flags;
-    const struct flag_set sets[] = {TRAIN_FLAG_SETS(options), {&show_settings, show}};
+    struct flag_set sets[TRAIN_FLAG_SETS + 1] = {[TRAIN_FLAG_SETS] = {&show_settings, show}};
     size_t count = sizeof sets / sizeof sets[0];
+    train_flag_sets(options, sets);
     enum help_form help = flags_take_help(&argc, argv);
     enum syn_status status = train_flags_parse(self, sets, count, argc, argv, options, &flags);
     if (status != SYN_OK)

@@ -8,15 +8,10 @@
 
 #define OWN_MODEL "own" /* the model that a file or a C program describes */
 
-/* Elements of an array of struct flag_set. */
-#define TRAIN_FLAG_SETS(options)                                                                   \
-    {&syn_train_settings, (options)}, {&syn_optimizer_settings, &(options)->worker.optimizer},     \
-        {&syn_worker_settings, &(options)->worker},                                                \
-        {&syn_reducer_settings, &(options)->worker.reducer},                                       \
-        {&syn_group_settings, &(options)->group},                                                  \
-    {                                                                                              \
-        &syn_data_settings, &(options)->data                                                       \
-    }
+#define TRAIN_FLAG_SETS 6
+
+/* The sets of flags that describe a run, into the first TRAIN_FLAG_SETS of an array. */
+void train_flag_sets(struct syn_train_options *options, struct flag_set *sets);
 
 /* Read the flags for the first time, before the defaults that depend on some of them are known:
  * words that are not flags are refused, and a model file implies OWN_MODEL. flags_read() is to

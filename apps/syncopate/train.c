@@ -27,7 +27,8 @@ static const struct syn_setting show_rows[] = {
 static const struct syn_settings_table show_settings = {"Output", show_rows, 1};
 
 /* The signal that requested the end of the run, 0 for none, and when it arrived. Steps shorter than
- * a moment are completed; mpirun kills processes that have not ended after a second. */
+ * a moment are completed; mpirun kills processes that have not ended a second after SIGINT or
+ * SIGTERM. It passes SIGUSR1 on and waits. */
 static atomic_int stop_signal;
 static atomic_llong stop_ns;
 #define MOMENT_NS 200000000LL
@@ -38,6 +39,7 @@ static sigset_t stop_signals(void)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
     return set;
 }
 

@@ -151,7 +151,7 @@ class Train(unittest.TestCase):
         return process.returncode
 
     def test_interrupted_it_ends_cleanly_with_whole_files(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             with self.subTest(signal=number):
                 self.out = os.path.join(self.home.name, str(int(number)))
                 self.assertEqual(self.interrupt(number), 128 + number)

@@ -1,5 +1,9 @@
 /* Merging lists pairwise, and keeping track of what each merge drops.
  *
+ * A sum is rounded when it is passed on, and the group's lowest rank has to return what that
+ * removed. With putback owner it waits until the end: if a later merge drops the sum, its owners
+ * take back all that they contributed to it, which includes what was rounded off.
+ *
  * A list marked as non-finite stays so: the mark is passed on instead of the sums. */
 #include "exchange/merge.h"
 
@@ -16,8 +20,10 @@ struct merge {
     struct syn_list other;   /* the received list */
     struct syn_list sum;
     struct syn_list dropped; /* by the merge under way */
-    struct syn_list
-        own[2];     /* putback owner: entries still in the lists, our own and a folded worker's */
+    /* With putback owner: entries still in the lists, our own and a folded worker's; and what this
+     * worker has rounded off sums that are still in the lists. */
+    struct syn_list own[2];
+    struct syn_list rounded;
     uint8_t *going; /* the group's list, encoded */
     size_t going_bytes;
     uint8_t *coming;
@@ -53,6 +59,7 @@ void syn_merge_close(void *state)
     syn_list_close(&merge->dropped);
     syn_list_close(&merge->own[0]);
     syn_list_close(&merge->own[1]);
+    syn_list_close(&merge->rounded);
     free(merge->going);
     free(merge->coming);
     free(merge);
@@ -69,6 +76,7 @@ static enum syn_status allocate(struct merge *merge, const struct syn_exchange_s
     SYN_TRY(syn_list_open(&merge->dropped, 2 * limit));
     SYN_TRY(syn_list_open(&merge->own[0], limit));
     SYN_TRY(syn_list_open(&merge->own[1], limit));
+    SYN_TRY(syn_list_open(&merge->rounded, limit));
     SYN_TRY(syn_reserve(1, merge->packet_room, &merge->going));
     return syn_reserve(1, merge->packet_room, &merge->coming);
 }
@@ -76,8 +84,8 @@ static enum syn_status allocate(struct merge *merge, const struct syn_exchange_s
 void syn_merge_vacate(void *state)
 {
     struct merge *merge = state;
-    struct syn_list *lists[] = {&merge->current, &merge->other,  &merge->sum,
-                                &merge->dropped, &merge->own[0], &merge->own[1]};
+    struct syn_list *lists[] = {&merge->current, &merge->other,  &merge->sum,    &merge->dropped,
+                                &merge->own[0],  &merge->own[1], &merge->rounded};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         syn_list_vacate(lists[i]);
     syn_vacate(merge->going, 1, merge->packet_room);
@@ -109,6 +117,7 @@ static void begin(struct merge *merge, const struct syn_contribution *in, struct
     syn_list_copy(&merge->current, &in->list);
     syn_list_copy(&merge->own[0], &in->list);
     merge->own[1].count = 0;
+    merge->rounded.count = 0;
     memcpy(merge->going, in->packet, in->packet_bytes);
     merge->going_bytes = in->packet_bytes;
     if (in->is_nonfinite) {
@@ -119,19 +128,19 @@ static void begin(struct merge *merge, const struct syn_contribution *in, struct
     }
 }
 
-/* Move the entries of `own` that the merge dropped to the outcome's dropped list. Both are
- * sorted. */
-static void take_back_share(struct merge *merge, struct syn_list *own)
+/* Take the entries that the merge dropped out of `own`, and add them to `back` unless that is NULL.
+ * Lists are sorted. */
+static void take_out(const struct syn_list *dropped, struct syn_list *own, struct syn_list *back)
 {
-    const struct syn_list *dropped = &merge->dropped;
     size_t stay = 0;
     size_t j = 0;
     for (size_t i = 0; i < own->count; i++) {
         while (j < dropped->count && dropped->index[j] < own->index[i])
             j++;
-        if (j < dropped->count && dropped->index[j] == own->index[i]) {
-            syn_list_append(&merge->out->dropped, own->index[i], own->value[i]);
-        } else {
+        bool is_dropped = j < dropped->count && dropped->index[j] == own->index[i];
+        if (is_dropped && back) {
+            syn_list_append(back, own->index[i], own->value[i]);
+        } else if (!is_dropped) {
             own->index[stay] = own->index[i];
             own->value[stay++] = own->value[i];
         }
@@ -142,8 +151,9 @@ static void take_back_share(struct merge *merge, struct syn_list *own)
 static void account_for_dropped(struct merge *merge, bool is_lowest)
 {
     if (merge->setup.putback == SYN_PUTBACK_OWNER) {
-        take_back_share(merge, &merge->own[0]);
-        take_back_share(merge, &merge->own[1]);
+        take_out(&merge->dropped, &merge->own[0], &merge->out->dropped);
+        take_out(&merge->dropped, &merge->own[1], &merge->out->dropped);
+        take_out(&merge->dropped, &merge->rounded, NULL);
     } else if (merge->setup.putback == SYN_PUTBACK_MERGER && is_lowest) {
         for (size_t i = 0; i < merge->dropped.count; i++)
             syn_list_append(&merge->out->dropped, merge->dropped.index[i], merge->dropped.value[i]);
@@ -199,7 +209,26 @@ static enum syn_status swap(struct merge *merge, size_t peer)
     return decode_other(merge, peer, came);
 }
 
-/* Encode the group's list again; what rounding removes is taken back by its lowest rank. */
+/* What rounding has just removed from the group's list is this worker's to take back: at once, or
+ * at the end, unless the sum is dropped.
+ *   merge->sum  the list before rounding */
+static void account_for_rounding(struct merge *merge)
+{
+    bool waits = merge->setup.putback == SYN_PUTBACK_OWNER;
+    struct syn_list *removed = waits ? &merge->other : &merge->out->dropped;
+    if (waits)
+        removed->count = 0;
+    for (size_t i = 0; i < merge->current.count; i++)
+        if (merge->sum.value[i] != merge->current.value[i])
+            syn_list_append(removed, merge->sum.index[i],
+                            merge->sum.value[i] - merge->current.value[i]);
+    if (!waits)
+        return;
+    syn_list_add(&merge->sum, &merge->rounded, removed);
+    syn_list_copy(&merge->rounded, &merge->sum);
+}
+
+/* Encode the group's list again. */
 static void encode(struct merge *merge, bool is_lowest)
 {
     const struct syn_packet_about *about = &merge->in->about;
@@ -211,12 +240,8 @@ static void encode(struct merge *merge, bool is_lowest)
     syn_list_copy(&merge->sum, &merge->current); /* as it was before rounding */
     merge->going_bytes =
         syn_packet_encode(about, setup->values, setup->indices, 0, &merge->current, merge->going);
-    if (setup->values->is_exact || !is_lowest)
-        return;
-    for (size_t i = 0; i < merge->current.count; i++)
-        if (merge->sum.value[i] != merge->current.value[i])
-            syn_list_append(&merge->out->dropped, merge->sum.index[i],
-                            merge->sum.value[i] - merge->current.value[i]);
+    if (!setup->values->is_exact && is_lowest)
+        account_for_rounding(merge);
 }
 
 /* A worker that sends us its list but does not receive ours does not see the merges that follow: we
@@ -249,6 +274,8 @@ static void finish(struct merge *merge)
 {
     syn_list_copy(&merge->out->merged, &merge->current);
     syn_list_drop_zeros(&merge->out->merged); /* values that were rounded to zero */
+    for (size_t i = 0; i < merge->rounded.count; i++)
+        syn_list_append(&merge->out->dropped, merge->rounded.index[i], merge->rounded.value[i]);
     /* The published rule: take back the own entries that the result lacks. */
     if (merge->setup.putback == SYN_PUTBACK_PAPER)
         syn_list_append_absent(&merge->out->dropped, &merge->in->list, &merge->current);

@@ -61,8 +61,7 @@ enum syn_putback syn_reducer_putback(const struct syn_reducer_options *options)
     enum syn_putback asked;
     if (syn_putback_find(options->putback, &asked))
         return asked;
-    bool can_own = syn_exchange_find(options->exchange)->sees_own_merges &&
-                   syn_value_find(options->values)->is_exact;
+    bool can_own = syn_exchange_find(options->exchange)->sees_own_merges;
     bool wants_own = !syn_residual_find(options->residual)->forgets_sent;
     return can_own && wants_own ? SYN_PUTBACK_OWNER : SYN_PUTBACK_MERGER;
 }

@@ -281,20 +281,22 @@ static void keep_account(struct syn_group *group, size_t rank, void *context)
 }
 
 /* Who takes entries back, of four workers. */
-static void assert_takers(const char *exchange, const char *putback, const bool *takes)
+static void assert_takers(const char *exchange, const char *putback, const char *values,
+                          const bool *takes)
 {
     struct accounting own = {.scenario = {.name = putback,
                                           .recipe = "gtopk",
                                           .settings = {{"density", "0.02"},
                                                        {"residual", "feedback"},
                                                        {"exchange", exchange},
+                                                       {"values", values},
                                                        {"putback", putback}}}};
     run_workers(4, 20000, keep_account, &own);
     for (size_t w = 0; w < 4; w++) {
         assert_int_equal(own.accounts[w].status, SYN_OK);
         if ((own.accounts[w].taken_back > 0) != takes[w])
-            fail_msg("%s, putback %s: worker %zu takes back %llu entries", exchange, putback, w,
-                     (unsigned long long)own.accounts[w].taken_back);
+            fail_msg("%s, putback %s, %s: worker %zu takes back %llu entries", exchange, putback,
+                     values, w, (unsigned long long)own.accounts[w].taken_back);
         account_free(&own.accounts[w]);
     }
 }
@@ -304,11 +306,14 @@ static void the_right_workers_take_back_what_merges_drop(void **state)
     (void)state;
     static const bool lowest[] = {true, false, true, false};
     static const bool all[] = {true, true, true, true};
-    assert_takers("gtopk", "merger", lowest);
-    assert_takers("gtopk-tree", "merger", lowest);
-    assert_takers("gtopk", "owner", all);
-    assert_takers("gtopk", "auto", all);
-    assert_takers("gtopk", "paper", all);
+    assert_takers("gtopk", "merger", "f32", lowest);
+    assert_takers("gtopk", "merger", "q4", lowest);
+    assert_takers("gtopk-tree", "merger", "f32", lowest);
+    assert_takers("gtopk", "owner", "f32", all);
+    assert_takers("gtopk", "owner", "q4", all);
+    assert_takers("gtopk", "auto", "f32", all);
+    assert_takers("gtopk", "auto", "f16", all);
+    assert_takers("gtopk", "paper", "f32", all);
 }
 
 /* What a step costs with a bucket for each tensor. The gradients have one magnitude in each; the

@@ -128,6 +128,13 @@ static void begin(struct merge *merge, const struct syn_contribution *in, struct
     }
 }
 
+/* Add entries to those that this worker takes back. */
+static void take_back(struct merge *merge, const struct syn_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        syn_list_append(&merge->out->dropped, list->index[i], list->value[i]);
+}
+
 /* Take the entries that the merge dropped out of `own`, and add them to `back` unless that is NULL.
  * Lists are sorted. */
 static void take_out(const struct syn_list *dropped, struct syn_list *own, struct syn_list *back)
@@ -155,8 +162,7 @@ static void account_for_dropped(struct merge *merge, bool is_lowest)
         take_out(&merge->dropped, &merge->own[1], &merge->out->dropped);
         take_out(&merge->dropped, &merge->rounded, NULL);
     } else if (merge->setup.putback == SYN_PUTBACK_MERGER && is_lowest) {
-        for (size_t i = 0; i < merge->dropped.count; i++)
-            syn_list_append(&merge->out->dropped, merge->dropped.index[i], merge->dropped.value[i]);
+        take_back(merge, &merge->dropped);
     }
 }
 
@@ -214,16 +220,16 @@ static enum syn_status swap(struct merge *merge, size_t peer)
  *   merge->sum  the list before rounding */
 static void account_for_rounding(struct merge *merge)
 {
-    bool waits = merge->setup.putback == SYN_PUTBACK_OWNER;
-    struct syn_list *removed = waits ? &merge->other : &merge->out->dropped;
-    if (waits)
-        removed->count = 0;
+    struct syn_list *removed = &merge->other; /* which has been merged */
+    removed->count = 0;
     for (size_t i = 0; i < merge->current.count; i++)
         if (merge->sum.value[i] != merge->current.value[i])
             syn_list_append(removed, merge->sum.index[i],
                             merge->sum.value[i] - merge->current.value[i]);
-    if (!waits)
+    if (merge->setup.putback != SYN_PUTBACK_OWNER) {
+        take_back(merge, removed);
         return;
+    }
     syn_list_add(&merge->sum, &merge->rounded, removed);
     syn_list_copy(&merge->rounded, &merge->sum);
 }
@@ -274,8 +280,7 @@ static void finish(struct merge *merge)
 {
     syn_list_copy(&merge->out->merged, &merge->current);
     syn_list_drop_zeros(&merge->out->merged); /* values that were rounded to zero */
-    for (size_t i = 0; i < merge->rounded.count; i++)
-        syn_list_append(&merge->out->dropped, merge->rounded.index[i], merge->rounded.value[i]);
+    take_back(merge, &merge->rounded);
     /* The published rule: take back the own entries that the result lacks. */
     if (merge->setup.putback == SYN_PUTBACK_PAPER)
         syn_list_append_absent(&merge->out->dropped, &merge->in->list, &merge->current);

@@ -242,7 +242,10 @@ class Run(unittest.TestCase):
                 process = self.start(*slow, "--algo", *algo, ranks=ranks, env={**os.environ, **patience})
                 time.sleep(1)
                 if number == signal.SIGINT and is_impatient():
-                    self.assertEqual(len([os.kill(rank, number) for rank in self.ranks()]), ranks)
+                    found = self.ranks()
+                    self.assertEqual(len(found), ranks)
+                    for rank in found:
+                        os.kill(rank, number)
                 else:
                     process.send_signal(number)
                 _, told = process.communicate(timeout=100)

@@ -16,11 +16,21 @@
 
 extern const struct syn_exchange_type syn_exchange_split;
 
+/* A magnitude a little below the smallest that was picked last, where the next search begins. */
+struct guess {
+    uint32_t cutoff;
+    size_t size; /* of what was searched */
+    size_t limit;
+};
+
+#define GUESS_SHARE 0.9F
+
 struct adaptive {
     struct syn_exchange_setup setup;
     struct syn_ring *ring;
     void *split; /* NULL if there is no room for lists */
     struct syn_lane picked;
+    struct guess guess;
     struct syn_list dropped; /* of split */
 };
 
@@ -79,13 +89,20 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
     return SYN_OK;
 }
 
-/* Pick the largest entries; among equal ones, those of lower index. Returns the largest
- * magnitude. */
-static uint32_t pick(struct syn_lane *picked, const float *dense, size_t size, size_t limit)
+/* Pick the largest entries; among equal ones, those of lower index. Most of a search without a guess
+ * is spent on entries that larger ones replace later. Returns the largest magnitude. */
+static uint32_t pick(struct adaptive *own, const float *dense, size_t size, size_t limit)
 {
+    struct syn_lane *picked = &own->picked;
+    struct guess *guess = &own->guess;
     struct syn_sums sums = {.kept = dense};
-    uint32_t largest = syn_lane_search(picked, &sums, size, limit);
-    syn_list_keep_largest(&picked->list, limit, NULL);
+    bool is_alike = guess->size == size && guess->limit >= limit; /* not another bucket */
+    uint32_t cutoff = is_alike ? guess->cutoff : 0;
+    uint32_t largest = syn_lane_search(picked, &sums, size, limit, cutoff);
+    if (picked->found < limit && cutoff > 0)
+        largest = syn_lane_search(picked, &sums, size, limit, 0);
+    float least = syn_from_magnitude(syn_list_keep_largest(&picked->list, limit, NULL));
+    *guess = (struct guess){syn_magnitude(GUESS_SHARE * least), size, limit};
     return largest;
 }
 
@@ -110,7 +127,7 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
     if (!own->split || list.about.limit > own->setup.limit)
         return syn_fail(SYN_INVALID, "density %g is above the maximum that room was allocated for",
                         in->density);
-    list.is_nonfinite = pick(&own->picked, in->dense, size, list.about.limit) >= SYN_INFINITY_BITS;
+    list.is_nonfinite = pick(own, in->dense, size, list.about.limit) >= SYN_INFINITY_BITS;
     if (list.is_nonfinite) {
         own->picked.list.count = 0;
         list.nonfinite_entry = (uint32_t)syn_first_not_finite(in->dense, size);

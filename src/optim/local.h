@@ -4,6 +4,7 @@
 #ifndef SYN_OPTIM_LOCAL_H
 #define SYN_OPTIM_LOCAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/table.h"
@@ -49,9 +50,10 @@ static inline void syn_local_path_add(struct syn_local_path *path, double lr, do
 
 struct syn_local_type {
     struct syn_part part;
-    size_t memory;    /* floats remembered per weight: 0 or 1 */
-    size_t snapshots; /* how many of the last pulled snapshots it uses: 0 to 2 */
-    float usual_lr;   /* in units of lr / (1 - momentum) */
+    size_t memory;          /* floats remembered per weight: 0 or 1 */
+    size_t snapshots;       /* how many of the last pulled snapshots it uses: 0 to 2 */
+    float usual_lr;         /* in units of lr / (1 - momentum) */
+    bool follows_optimizer; /* after one step it has learned the global optimizer's momentum */
     float usual_lambda;
 
     /* Update count weights. memory is [count], or NULL. */

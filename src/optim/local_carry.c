@@ -42,6 +42,7 @@ const struct syn_local_type syn_local_carry = {
                       "corrected at each pull"},
     .memory = 1,
     .usual_lr = 1,
+    .follows_optimizer = true,
     .update = update,
     .correct = correct,
 };

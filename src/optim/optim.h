@@ -49,6 +49,11 @@ struct syn_optim {
      * updated independently: how a step is cut into runs does not change a bit. */
     void (*apply)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
                   const struct syn_optim_run *run);
+
+    /* (optional) Write the weights as apply() would leave them, to the bit, and change nothing. The
+     * same conditions as for apply(). */
+    void (*foresee)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
+                    const struct syn_optim_run *run, float *restrict result);
 };
 
 /* As syn_optimizer_open_layout(), for a part of the layout's weights, for an optimizer that follows
@@ -62,6 +67,37 @@ enum syn_status syn_optimizer_open_part(double momentum,
                                         const struct syn_optimizer_options *options,
                                         const struct syn_layout *layout, size_t first, size_t count,
                                         bool is_rated, struct syn_optimizer **optimizer);
+
+/* A sum of gradients: dense, or a list with indices in ascending order. */
+struct syn_optimizer_sum {
+    const float *dense; /* [size], or NULL */
+    const uint32_t *indices;
+    const float *values;
+    size_t count; /* of the list */
+};
+
+/* A step that is only tried out: what it would make of the weights. These and the optimizer stay as
+ * they are. */
+struct syn_trial {
+    const float *gradient; /* [size] */
+    double lr;
+    double scale;
+    float *weights; /* [size] the result */
+    bool is_finite; /* set: whether all of the result is */
+};
+
+/* Whether an optimizer with these options can try a step out. */
+bool syn_optimizer_can_try(const struct syn_optimizer_options *options);
+
+/*   weights  stay as they are */
+enum syn_status syn_optimizer_try(const struct syn_optimizer *optimizer, float *weights,
+                                  struct syn_trial *trial);
+
+/* Apply a sum and then try another step out, in one pass over memory and weights.
+ *   trial  or NULL */
+enum syn_status syn_optimizer_apply_and_try(struct syn_optimizer *optimizer, double lr,
+                                            double scale, const struct syn_optimizer_sum *sum,
+                                            float *weights, struct syn_trial *trial);
 
 /* Clear its memory, as after opening. */
 void syn_optimizer_restart(struct syn_optimizer *optimizer);

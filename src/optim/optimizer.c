@@ -5,86 +5,18 @@
  * array that stays in the first-level cache; otherwise the listed weights are gathered into such an
  * array and written back. Making the whole gradient dense first would cost another pass over
  * memory. */
-#include "optim/optim.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "optim/inside.h"
+#include "tensor/kernels.h"
 
 /* Floats in a block: two of them are half of a small first-level cache. An optimizer that needs
  * whole tensors is given a whole one instead. */
 #define BLOCK 2048
-
-/* A run of weights with the same rates. */
-struct span {
-    size_t end; /* the next one's first weight */
-    struct syn_tensor_rates rates;
-};
-
-struct syn_optimizer {
-    const struct syn_optim *kind;
-    struct syn_optimizer_options options;
-    struct span *spans; /* [span_count], neighbours differ; the last ends at size */
-    size_t span_count;
-    size_t span_most; /* capacity of spans */
-    uint64_t updates; /* so far */
-    size_t first;     /* index of the first weight here in the layout */
-    bool is_rated;    /* the layout's rates are used */
-    double stronger;  /* factor of weight decay */
-    size_t size;
-    size_t memory_per_weight;
-    float *memory;   /* [memory_per_weight][size] */
-    float *gradient; /* [BLOCK], or of the longest tensor; all zero between calls */
-    float *weights;  /* [BLOCK] */
-};
-
-#define SYN_SETTING(...) /* of the parts */
-#define SYN_PART(name)   extern const struct syn_optim syn_optim_##name;
-#include <syncopate/parts/optimizers.def>
-#undef SYN_PART
-
-static const struct syn_optim *const kinds[] = {
-#define SYN_PART(name) &syn_optim_##name,
-#include <syncopate/parts/optimizers.def>
-#undef SYN_PART
-};
-#undef SYN_SETTING
-#define KINDS (sizeof kinds / sizeof kinds[0])
-
-static const struct syn_setting rows[] = {
-#define SYN_SETTING(...) SYN_SETTING_ROW(struct syn_optimizer_options, __VA_ARGS__),
-#include <syncopate/optimizer_options.def>
-#undef SYN_SETTING
-};
-const struct syn_settings_table syn_optimizer_settings = {"Optimizer", rows,
-                                                          sizeof rows / sizeof rows[0]};
-
-const char *syn_optimizer_name(size_t i)
-{
-    return i < KINDS ? kinds[i]->part.name : NULL;
-}
-
-const struct syn_part *syn_optimizer_part(size_t i)
-{
-    return i < KINDS ? &kinds[i]->part : NULL;
-}
-
-const char *syn_optimizer_help(size_t i)
-{
-    return i < KINDS ? kinds[i]->part.help : NULL;
-}
-
-/* The name has been checked already, so it is the last one if it is none of the others. */
-static const struct syn_optim *find(const char *name)
-{
-    size_t i = 0;
-    while (i + 1 < KINDS && strcmp(kinds[i]->part.name, name) != 0)
-        i++;
-    return kinds[i];
-}
 
 /*   longest  tensor */
 static enum syn_status allocate(struct syn_optimizer *made, size_t spans, size_t longest)
@@ -104,7 +36,7 @@ static enum syn_status open_one(const struct syn_optimizer_options *options, siz
 {
     struct syn_optimizer_options checked = *options;
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, &checked));
-    const struct syn_optim *kind = find(checked.optimizer);
+    const struct syn_optim *kind = syn_optim_of(checked.optimizer);
     if (kind->check)
         SYN_TRY(kind->check(&checked));
     struct syn_optimizer *made = calloc(1, sizeof *made);
@@ -200,7 +132,7 @@ static enum syn_status check_tuning(const struct syn_optimizer *optimizer,
                                     struct syn_optimizer_options *options)
 {
     SYN_TRY(syn_settings_check(&syn_optimizer_settings, options));
-    if (find(options->optimizer) != optimizer->kind)
+    if (syn_optim_of(options->optimizer) != optimizer->kind)
         return syn_fail(SYN_INVALID, "optimizer %s cannot become %s; only its settings can change",
                         optimizer->kind->part.name, options->optimizer);
     if (optimizer->kind->check)
@@ -237,6 +169,7 @@ enum syn_status syn_optimizer_open_layout(const struct syn_optimizer_options *op
 struct step {
     double lr;
     double scale;
+    struct syn_trial *trial; /* what is tried out after it, or NULL */
 };
 
 static enum syn_status check_rates(double lr, double scale)
@@ -257,6 +190,17 @@ static struct syn_optim_run run_at(const struct syn_optimizer *optimizer, size_t
     for (size_t i = 0; i < optimizer->memory_per_weight; i++)
         run.memory[i] = optimizer->memory + i * optimizer->size + begin;
     return run;
+}
+
+/* `count` weights of a run, from its weight number `first` on. */
+static struct syn_optim_run part_of(const struct syn_optimizer *optimizer,
+                                    const struct syn_optim_run *run, size_t first, size_t count)
+{
+    struct syn_optim_run part = {
+        .gradient = run->gradient + first, .weights = run->weights + first, .count = count};
+    for (size_t i = 0; i < optimizer->memory_per_weight; i++)
+        part.memory[i] = run->memory[i] + first;
+    return part;
 }
 
 /* The span that weight number `at` is in. */
@@ -284,19 +228,61 @@ static struct syn_optim_rates rates_in(const struct syn_optimizer *optimizer,
         .update = optimizer->updates};
 }
 
-/* Update consecutive weights, each span at its own rates. */
+/* Update a run that begins at weight number begin, each span at its own rates.
+ *   result  try it out instead: the new weights [count]; or NULL */
 static void apply_run(const struct syn_optimizer *optimizer, struct step step, size_t begin,
-                      size_t count, const float *gradient, float *weights)
+                      const struct syn_optim_run *run, float *result)
 {
-    for (size_t done = 0; done < count;) {
+    for (size_t done = 0, count = 0; done < run->count; done += count) {
         const struct span *span = span_at(optimizer, begin + done);
         size_t left = span->end - (begin + done);
-        size_t part = left < count - done ? left : count - done;
-        struct syn_optim_run run =
-            run_at(optimizer, begin + done, part, gradient + done, weights + done);
-        optimizer->kind->apply(&optimizer->options, rates_in(optimizer, span, step), &run);
-        done += part;
+        count = left < run->count - done ? left : run->count - done;
+        struct syn_optim_run part = part_of(optimizer, run, done, count);
+        struct syn_optim_rates rates = rates_in(optimizer, span, step);
+        if (result)
+            optimizer->kind->foresee(&optimizer->options, rates, &part, result + done);
+        else
+            optimizer->kind->apply(&optimizer->options, rates, &part);
     }
+}
+
+static void try_block(const struct syn_optimizer *optimizer, struct syn_trial *trial, size_t begin,
+                      size_t count, float *weights)
+{
+    struct step step = {.lr = trial->lr, .scale = trial->scale};
+    struct syn_optim_run run =
+        run_at(optimizer, begin, count, trial->gradient + begin, weights + begin);
+    apply_run(optimizer, step, begin, &run, trial->weights + begin);
+    if (syn_first_not_finite(trial->weights + begin, count) < count)
+        trial->is_finite = false;
+}
+
+/* Where the block of weights that begins there ends. */
+static size_t block_end(const struct syn_optimizer *optimizer, size_t begin)
+{
+    if (optimizer->kind->needs_whole_tensors)
+        return span_at(optimizer, begin)->end;
+    return optimizer->size - begin < BLOCK ? optimizer->size : begin + BLOCK;
+}
+
+static enum syn_status check_trial(const struct syn_optimizer *optimizer, struct syn_trial *trial)
+{
+    trial->is_finite = true;
+    if (optimizer->kind->foresee)
+        return check_rates(trial->lr, trial->scale);
+    return syn_fail(SYN_INVALID, "a step of optimizer %s cannot be tried out",
+                    optimizer->kind->part.name);
+}
+
+enum syn_status syn_optimizer_try(const struct syn_optimizer *optimizer, float *weights,
+                                  struct syn_trial *trial)
+{
+    SYN_TRY(check_trial(optimizer, trial));
+    for (size_t begin = 0, end = 0; begin < optimizer->size; begin = end) {
+        end = block_end(optimizer, begin);
+        try_block(optimizer, trial, begin, end - begin, weights);
+    }
+    return SYN_OK;
 }
 
 static void count_update(struct syn_optimizer *optimizer)
@@ -305,13 +291,25 @@ static void count_update(struct syn_optimizer *optimizer)
         optimizer->updates++;
 }
 
+/* A step that is tried out after it reads what is in the cache, block by block. */
+static void apply_dense(struct syn_optimizer *optimizer, struct step step, const float *gradient,
+                        float *weights)
+{
+    for (size_t begin = 0, end = 0; begin < optimizer->size; begin = end) {
+        end = step.trial ? block_end(optimizer, begin) : optimizer->size;
+        struct syn_optim_run run =
+            run_at(optimizer, begin, end - begin, gradient + begin, weights + begin);
+        apply_run(optimizer, step, begin, &run, NULL);
+        if (step.trial)
+            try_block(optimizer, step.trial, begin, end - begin, weights);
+    }
+}
+
 enum syn_status syn_optimizer_apply(struct syn_optimizer *optimizer, double lr, double scale,
                                     const float *gradient, float *weights)
 {
-    SYN_TRY(check_rates(lr, scale));
-    count_update(optimizer);
-    apply_run(optimizer, (struct step){lr, scale}, 0, optimizer->size, gradient, weights);
-    return SYN_OK;
+    struct syn_optimizer_sum sum = {.dense = gradient};
+    return syn_optimizer_apply_and_try(optimizer, lr, scale, &sum, weights, NULL);
 }
 
 static enum syn_status check_indices(const struct syn_optimizer *optimizer, const uint32_t *indices,
@@ -358,14 +356,6 @@ static void apply_gathered(struct syn_optimizer *optimizer, struct step step,
     }
 }
 
-/* Where the block of weights that begins there ends. */
-static size_t block_end(const struct syn_optimizer *optimizer, size_t begin)
-{
-    if (optimizer->kind->needs_whole_tensors)
-        return span_at(optimizer, begin)->end;
-    return optimizer->size - begin < BLOCK ? optimizer->size : begin + BLOCK;
-}
-
 static void apply_scattered(struct syn_optimizer *optimizer, struct step step,
                             const uint32_t *indices, const float *values, size_t count,
                             float *weights)
@@ -376,7 +366,11 @@ static void apply_scattered(struct syn_optimizer *optimizer, struct step step,
         size_t first = next;
         for (; next < count && indices[next] < end; next++)
             optimizer->gradient[indices[next] - begin] = values[next];
-        apply_run(optimizer, step, begin, end - begin, optimizer->gradient, weights + begin);
+        struct syn_optim_run run =
+            run_at(optimizer, begin, end - begin, optimizer->gradient, weights + begin);
+        apply_run(optimizer, step, begin, &run, NULL);
+        if (step.trial)
+            try_block(optimizer, step.trial, begin, end - begin, weights);
         for (size_t i = first; i < next; i++)
             optimizer->gradient[indices[i] - begin] = 0;
     }
@@ -386,97 +380,36 @@ enum syn_status syn_optimizer_apply_sparse(struct syn_optimizer *optimizer, doub
                                            const uint32_t *indices, const float *values,
                                            size_t count, float *weights)
 {
-    struct step step = {lr, scale};
+    struct syn_optimizer_sum sum = {.indices = indices, .values = values, .count = count};
+    return syn_optimizer_apply_and_try(optimizer, lr, scale, &sum, weights, NULL);
+}
+
+enum syn_status syn_optimizer_apply_and_try(struct syn_optimizer *optimizer, double lr,
+                                            double scale, const struct syn_optimizer_sum *sum,
+                                            float *weights, struct syn_trial *trial)
+{
+    struct step step = {lr, scale, trial};
     SYN_TRY(check_rates(lr, scale));
-    SYN_TRY(check_indices(optimizer, indices, count));
+    if (trial)
+        SYN_TRY(check_trial(optimizer, trial));
+    if (!sum->dense)
+        SYN_TRY(check_indices(optimizer, sum->indices, sum->count));
     count_update(optimizer);
-    if (optimizer->kind->skips_zeros(&optimizer->options))
-        apply_gathered(optimizer, step, indices, values, count, weights);
-    else
-        apply_scattered(optimizer, step, indices, values, count, weights);
+    if (sum->dense) {
+        apply_dense(optimizer, step, sum->dense, weights);
+    } else if (!optimizer->kind->skips_zeros(&optimizer->options)) {
+        apply_scattered(optimizer, step, sum->indices, sum->values, sum->count, weights);
+    } else {
+        apply_gathered(optimizer, step, sum->indices, sum->values, sum->count, weights);
+        if (trial)
+            return syn_optimizer_try(optimizer, weights, trial);
+    }
     return SYN_OK;
-}
-
-bool syn_optimizer_adapts(const struct syn_optimizer_options *options)
-{
-    return find(options->optimizer)->adapts;
-}
-
-bool syn_optimizer_needs_whole_tensors(const struct syn_optimizer_options *options)
-{
-    return find(options->optimizer)->needs_whole_tensors;
-}
-
-bool syn_optimizer_counts(const struct syn_optimizer_options *options)
-{
-    return find(options->optimizer)->counts;
-}
-
-uint64_t syn_optimizer_count(const struct syn_optimizer *optimizer)
-{
-    return optimizer->updates;
-}
-
-enum syn_status syn_optimizer_recount(struct syn_optimizer *optimizer, float count)
-{
-    if (!(count >= 0 && count <= (float)SYN_OPTIM_MOST_COUNTED && count == floorf(count)))
-        return syn_fail(SYN_FORMAT, "optimizer state of %g updates; expected a number up to %u",
-                        (double)count, SYN_OPTIM_MOST_COUNTED);
-    optimizer->updates = (uint64_t)count;
-    return SYN_OK;
-}
-
-size_t syn_optimizer_memories(const struct syn_optimizer_options *options)
-{
-    return find(options->optimizer)->memory_per_weight(options);
 }
 
 float *syn_optimizer_memory(struct syn_optimizer *optimizer, size_t i)
 {
     return optimizer->memory + i * optimizer->size;
-}
-
-static size_t memory_size(const struct syn_optimizer *optimizer)
-{
-    return optimizer->memory_per_weight * optimizer->size;
-}
-
-size_t syn_optimizer_state_size(const struct syn_optimizer *optimizer)
-{
-    return memory_size(optimizer) + (optimizer->kind->counts ? 1 : 0);
-}
-
-void syn_optimizer_restart(struct syn_optimizer *optimizer)
-{
-    optimizer->updates = 0;
-    if (optimizer->memory)
-        memset(optimizer->memory, 0, memory_size(optimizer) * sizeof *optimizer->memory);
-}
-
-void syn_optimizer_save(const struct syn_optimizer *optimizer, float *state)
-{
-    size_t count = memory_size(optimizer);
-    if (count > 0)
-        memcpy(state, optimizer->memory, count * sizeof *state);
-    if (optimizer->kind->counts)
-        state[count] = (float)optimizer->updates;
-}
-
-enum syn_status syn_optimizer_load(struct syn_optimizer *optimizer, const float *state,
-                                   size_t count)
-{
-    size_t floats = memory_size(optimizer);
-    if (count != syn_optimizer_state_size(optimizer))
-        return syn_fail(SYN_INVALID, "optimizer state of %zu floats; expected %zu", count,
-                        syn_optimizer_state_size(optimizer));
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(state[i]))
-            return syn_fail(SYN_NONFINITE, "optimizer state entry %zu is %g", i, (double)state[i]);
-    if (optimizer->kind->counts)
-        SYN_TRY(syn_optimizer_recount(optimizer, state[floats]));
-    if (floats > 0)
-        memcpy(optimizer->memory, state, floats * sizeof *state);
-    return SYN_OK;
 }
 
 void syn_optimizer_free(struct syn_optimizer *optimizer)

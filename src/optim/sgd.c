@@ -68,10 +68,34 @@ static void apply(const struct syn_optimizer_options *options, struct syn_optim_
         descend_with_momentum(rates, mu, run->gradient, run->weights, run->memory[0], run->count);
 }
 
+/* The same formulas, with the same roundings. */
+static void foresee(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
+                    const struct syn_optim_run *run, float *restrict result)
+{
+    const float *restrict g = run->gradient;
+    const float *restrict w = run->weights;
+    const float *restrict m = run->memory[0];
+    float mu = (float)options->momentum;
+    float wd = rates.weight_decay;
+    if (options->momentum == 0) {
+        for (size_t i = 0; i < run->count; i++)
+            result[i] = w[i] - rates.lr * (rates.scale * g[i] + wd * w[i]);
+    } else if (options->nesterov) {
+        for (size_t i = 0; i < run->count; i++) {
+            float decayed = rates.scale * g[i] + wd * w[i];
+            result[i] = w[i] - rates.lr * (decayed + mu * (mu * m[i] + decayed));
+        }
+    } else {
+        for (size_t i = 0; i < run->count; i++)
+            result[i] = w[i] - rates.lr * (mu * m[i] + (rates.scale * g[i] + wd * w[i]));
+    }
+}
+
 const struct syn_optim syn_optim_sgd = {
     .part = {"sgd", "stochastic gradient descent with momentum and weight decay"},
     .check = check,
     .memory_per_weight = memory_per_weight,
     .skips_zeros = skips_zeros,
     .apply = apply,
+    .foresee = foresee,
 };

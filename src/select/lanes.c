@@ -57,10 +57,10 @@ void syn_lane_collect_largest(struct syn_lane *lane, size_t limit, struct syn_sc
 }
 
 uint32_t syn_lane_search(struct syn_lane *lane, const struct syn_sums *sums, size_t size,
-                         size_t limit)
+                         size_t limit, uint32_t cutoff)
 {
     float room[SYN_BLOCK];
-    struct syn_scan scan = syn_lane_begin(lane, 0);
+    struct syn_scan scan = syn_lane_begin(lane, cutoff);
     for (size_t at = 0; at < size; at += SYN_BLOCK) {
         size_t count = size - at < SYN_BLOCK ? size - at : SYN_BLOCK;
         scan.first = (uint32_t)at;

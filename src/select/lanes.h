@@ -28,8 +28,9 @@ void syn_lane_collect(struct syn_lane *lane, struct syn_scan *scan);
 /* The same, for a list that only has to hold its `limit` largest entries. */
 void syn_lane_collect_largest(struct syn_lane *lane, size_t limit, struct syn_scan *scan);
 
-/* Collect the `limit` largest of all sums, and perhaps more. Returns the largest magnitude. */
+/* Collect the `limit` largest of all sums above a cutoff, and perhaps more. Returns the largest
+ * magnitude. */
 uint32_t syn_lane_search(struct syn_lane *lane, const struct syn_sums *sums, size_t size,
-                         size_t limit);
+                         size_t limit, uint32_t cutoff);
 
 #endif

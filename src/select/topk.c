@@ -87,7 +87,7 @@ static void search_again(struct topk *topk, const struct syn_sums *sums)
 {
     for (size_t i = 1; i < topk->lane_count; i++)
         topk->lanes[i].list.count = 0;
-    syn_lane_search(&topk->lanes[0], sums, topk->size, topk->limit);
+    syn_lane_search(&topk->lanes[0], sums, topk->size, topk->limit, 0);
 }
 
 static size_t found_in_all(const struct topk *topk)

@@ -5,6 +5,7 @@
 #include <syncopate/worker.h>
 
 #include "optim/local.h"
+#include "optim/optim.h"
 #include "reducer/gather.h"
 #include "schedule/schedule.h"
 #include "worker/collective.h"
@@ -27,7 +28,8 @@ struct syn_worker {
     const struct syn_local_type *local;
     struct syn_trained *trained; /* converts the caller's arrays; NULL: nothing is frozen */
     size_t size;                 /* without frozen tensors, as everything here */
-    float *v;                    /* [size] delayed: the worker's own weights */
+    bool looks_ahead;            /* its own weights are steps tried out by the store (ahead.h) */
+    float *v;                    /* [size] late: the worker's own weights; NULL: looks ahead */
     float *memory;               /* [size] of the local update, or NULL */
     float *snapshots[2];         /* [size] the last and the previous weights pulled, or NULL */
     float *global_mean;          /* [size] derived from them, or NULL */
@@ -47,6 +49,12 @@ struct syn_worker {
     struct syn_cost last;
     struct syn_cost total;
 };
+
+/* Whether its own weights differ from the global ones. */
+static inline bool syn_worker_is_late(const struct syn_worker *worker)
+{
+    return worker->schedule->is_delayed || worker->schedule->is_local;
+}
 
 /* Restart from the global weights after `steps` steps: no memory, one snapshot. */
 void syn_worker_restart(struct syn_worker *worker, const float *weights, uint64_t steps);
@@ -74,6 +82,10 @@ enum syn_status syn_worker_pull(struct syn_worker *worker, const float **weights
 
 /* As syn_worker_pull(); from time to time all workers compare what they got. */
 enum syn_status syn_worker_take(struct syn_worker *worker, const float **weights);
+
+/* As syn_worker_take(), and try a step out on the weights. The store must be one that tries. */
+enum syn_status syn_worker_take_and_try(struct syn_worker *worker, struct syn_trial *trial,
+                                        const float **weights);
 
 /* Collect all, and write the global weights. Collective. */
 enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights);

@@ -70,16 +70,20 @@ static double norm_of(const struct replicas *own, const float *sum)
 }
 
 /* In units of weights, the sum is already lr times a gradient. */
-static enum syn_status apply(void *state, const struct syn_merged *merged, double lr)
+static enum syn_status apply(void *state, const struct syn_merged *merged, double lr,
+                             struct syn_trial *trial)
 {
     struct replicas *own = state;
+    if (!merged)
+        return syn_optimizer_try(own->optimizer, own->weights, trial);
     double scale = 1 / ((double)own->workers * (own->sends_updates ? lr : 1));
     if (merged->dense && own->longest > 0)
         scale *= syn_norm_scale(scale * norm_of(own, merged->dense), own->longest);
-    if (merged->dense)
-        return syn_optimizer_apply(own->optimizer, lr, scale, merged->dense, own->weights);
-    return syn_optimizer_apply_sparse(own->optimizer, lr, scale, merged->index, merged->value,
-                                      merged->count, own->weights);
+    struct syn_optimizer_sum sum = {.dense = merged->dense,
+                                    .indices = merged->index,
+                                    .values = merged->value,
+                                    .count = merged->count};
+    return syn_optimizer_apply_and_try(own->optimizer, lr, scale, &sum, own->weights, trial);
 }
 
 static enum syn_status tune(void *state, const struct syn_optimizer_options *options,
@@ -124,6 +128,7 @@ const struct syn_store_type syn_store_replicas = {
     .part = {"replicas", "every worker has all weights and applies every sum; no weights are sent"},
     .open = open_state,
     .apply = apply,
+    .tries = true,
     .tune = tune,
     .pulled = pulled,
     .pulled_stays = true,

@@ -40,17 +40,28 @@ static struct syn_push push_of(const struct syn_worker *worker, const struct syn
                              .values = rates->values};
 }
 
+static size_t in_flight(const struct syn_worker *worker)
+{
+    return syn_reducer_in_flight(worker->reducer) - (worker->is_announced ? 1 : 0);
+}
+
+/* Collect the oldest step.
+ *   trial  to try out after it, or NULL */
+static enum syn_status collect_one(struct syn_worker *worker, struct syn_trial *trial)
+{
+    struct syn_merged merged;
+    double lr;
+    SYN_TRY(syn_reducer_collect(worker->reducer, &merged, &lr));
+    syn_cost_add(&worker->cost, &merged.cost);
+    if (!worker->store_type->apply)
+        return SYN_OK;
+    return worker->store_type->apply(worker->store, &merged, lr, trial);
+}
+
 enum syn_status syn_worker_collect(struct syn_worker *worker, size_t left)
 {
-    size_t announced = worker->is_announced ? 1 : 0;
-    while (syn_reducer_in_flight(worker->reducer) - announced > left) {
-        struct syn_merged merged;
-        double lr;
-        SYN_TRY(syn_reducer_collect(worker->reducer, &merged, &lr));
-        syn_cost_add(&worker->cost, &merged.cost);
-        if (worker->store_type->apply)
-            SYN_TRY(worker->store_type->apply(worker->store, &merged, lr));
-    }
+    while (in_flight(worker) > left)
+        SYN_TRY(collect_one(worker, NULL));
     return SYN_OK;
 }
 
@@ -74,6 +85,33 @@ enum syn_status syn_worker_pull(struct syn_worker *worker, const float **weights
     SYN_TRY(syn_worker_collect(worker, 0));
     *weights = worker->store_type->pulled(worker->store);
     return SYN_OK;
+}
+
+/* Weights that should be the same on all workers are compared from time to time. */
+static enum syn_status compare_now_and_then(struct syn_worker *worker, const float *weights)
+{
+    uint64_t every = worker->options.compare_every;
+    if (every == 0 || worker->steps - worker->compared < every)
+        return SYN_OK;
+    worker->compared = worker->steps;
+    return syn_worker_compare(worker, weights);
+}
+
+enum syn_status syn_worker_take(struct syn_worker *worker, const float **weights)
+{
+    SYN_TRY(syn_worker_pull(worker, weights));
+    return compare_now_and_then(worker, *weights);
+}
+
+enum syn_status syn_worker_take_and_try(struct syn_worker *worker, struct syn_trial *trial,
+                                        const float **weights)
+{
+    SYN_TRY(syn_worker_collect(worker, 1));
+    if (in_flight(worker) == 1)
+        SYN_TRY(collect_one(worker, trial));
+    else
+        SYN_TRY(worker->store_type->apply(worker->store, NULL, 0, trial));
+    return syn_worker_take(worker, weights);
 }
 
 enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights)

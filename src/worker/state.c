@@ -191,7 +191,7 @@ enum syn_status syn_worker_load_regrouped(struct syn_worker *worker,
         return syn_fail(SYN_MEMORY, "cannot allocate %zu weights", worker->size);
     enum syn_status status =
         worker->store_type->load_regrouped(worker->store, archives, count, weights);
-    if (status == SYN_OK && worker->v)
+    if (status == SYN_OK && syn_worker_is_late(worker))
         syn_worker_restart(worker, weights, head.steps);
     if (status == SYN_OK && worker->inner)
         status =

@@ -11,6 +11,7 @@
 #include <syncopate/worker.h>
 
 #include "base/table.h"
+#include "optim/optim.h"
 #include "reducer/road.h"
 
 struct syn_store_setup {
@@ -40,8 +41,12 @@ struct syn_store_type {
      *   cost  their cost is added to it */
     void (*attach)(void *state, struct syn_comm *comm, struct syn_cost *cost);
 
-    /* (optional) Apply the sum of a collected step. Without it the owners have done so. */
-    enum syn_status (*apply)(void *state, const struct syn_merged *merged, double lr);
+    /* (optional) Apply the sum of a collected step. Without it the owners have done so.
+     *   merged  may be NULL if there is a trial
+     *   trial   a step to try out afterwards, or NULL; only if the store tries */
+    enum syn_status (*apply)(void *state, const struct syn_merged *merged, double lr,
+                             struct syn_trial *trial);
+    bool tries;
 
     /* (optional) Continue with other optimizer settings and the layout's current rates, with
      * nothing in flight. Without it this worker cannot change them. */

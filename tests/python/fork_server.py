@@ -3,9 +3,9 @@
     worker = Worker([file, scene], environment)     as subprocess.Popen of sys.executable; its output is in a file
 
 The process that imports, the fork server (this file as a script), computes nothing, so that no worker inherits a pool
-of threads. A worker ends as any Python does, with its interpreter taken down. When the process that asked for it has
-ended, by whatever cause, the server and its workers end too. All workers of a server have the same hash seed; processes
-of their own have not.
+of threads. A worker ends as any Python does, unless it leaves by itself. When the process that asked for it has ended,
+by whatever cause, the server and its workers end too. All workers of a server have the same hash seed; processes of
+their own have not.
 """
 import atexit
 import ctypes

@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import syncopate
 import syncopate.torch
-from workers import leave, main, run
+from workers import main, run
 
 needs_compile = pytest.mark.skipif(not hasattr(torch, "compile"), reason="PyTorch 2 has torch.compile")
 
@@ -261,5 +261,5 @@ def test_weights_in_fsdp_are_refused_also_if_only_a_part_of_the_model_is():
 
 
 if __name__ == "__main__":
-    main({each.__name__: each for each in (zero, compiled, compiled_step, wrapped_in_fsdp, synchronised, fully_sharded)})
-    leave()
+    main({each.__name__: each for each in (zero, compiled, compiled_step, wrapped_in_fsdp, synchronised, fully_sharded)},
+         together=True)

@@ -63,19 +63,19 @@ def run(file, scene, workers, *arguments, fresh=False):
     return succeed(start(file, scene, workers, *arguments, fresh=fresh))
 
 
-def main(scenes):
-    """What a test file does when it is started as a worker."""
+def main(scenes, together=False):
+    """What a test file does when it is started as a worker.
+
+    It leaves without taking the interpreter down (together: when all have finished): a tensor that one of PyTorch's
+    threads frees after a collective call needs the interpreter's lock. While that is being taken down, PyTorch 2.6
+    aborts the process; in destroy_process_group() it may wait for ever."""
     import torch
     import syncopate.torch
     torch.set_num_threads(1)
     rank, workers = syncopate.torch.init()
     scenes[sys.argv[1]](rank, workers, *sys.argv[2:])
-
-
-def leave():
-    """What a scene with PyTorch's own threads ends with: 2.6 may abort in them at exit, or wait for them for ever in
-    destroy_process_group()."""
-    import torch.distributed as dist
-    dist.barrier()
+    if together:
+        torch.distributed.barrier()
     sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(0)

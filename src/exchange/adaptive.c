@@ -89,8 +89,8 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
     return SYN_OK;
 }
 
-/* Pick the largest entries; among equal ones, those of lower index. Most of a search without a guess
- * is spent on entries that larger ones replace later. Returns the largest magnitude. */
+/* Pick the largest entries; among equal ones, those of lower index. Most of a search without a
+ * guess is spent on entries that larger ones replace later. Returns the largest magnitude. */
 static uint32_t pick(struct adaptive *own, const float *dense, size_t size, size_t limit)
 {
     struct syn_lane *picked = &own->picked;

@@ -1,6 +1,6 @@
-/* carry with one step of delay, where the global optimizer is here. What carry learns from each pull
- * is then the optimizer's own momentum, exactly (local_carry.c), so its update is a step of that
- * optimizer with the worker's own gradient, tried out on the global weights:
+/* carry with one step of delay, where the global optimizer is here. What carry learns from each
+ * pull is then the optimizer's own momentum, exactly (local_carry.c), so its update is a step of
+ * that optimizer with the worker's own gradient, tried out on the global weights:
  *
  *     x_{t+1} = W_{t-1} - lr * (mu*M_{t-1} + g_t + wd*W_{t-1})
  *

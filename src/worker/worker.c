@@ -120,7 +120,7 @@ enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status st
                                    float *weights)
 {
     char cause[SYN_ERROR_BYTES];
-    const float *global;
+    const float *global = worker->v;
     if (status != SYN_NONFINITE || !syn_worker_is_late(worker))
         return status;
     memcpy(cause, syn_error_text(), strlen(syn_error_text()) + 1);
@@ -128,8 +128,6 @@ enum syn_status syn_worker_recover(struct syn_worker *worker, enum syn_status st
         SYN_TRY(syn_worker_collect_all(worker, worker->v));
     else
         SYN_TRY(syn_worker_pull(worker, &global));
-    if (worker->v)
-        global = worker->v;
     syn_worker_restart(worker, global, worker->steps);
     if (weights)
         memcpy(weights, global, worker->size * sizeof *weights);

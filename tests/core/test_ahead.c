@@ -1,5 +1,5 @@
-/* A step that is tried out: what an optimizer foresees, and that a worker with the optimizer at hand
- * moves as one that has to learn its momentum from the weights. */
+/* A step that is tried out: what an optimizer foresees, and that a worker with the optimizer at
+ * hand moves as one that has to learn its momentum from the weights. */
 #include "check.h"
 
 #include <math.h>

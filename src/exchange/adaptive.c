@@ -101,7 +101,8 @@ static uint32_t pick(struct adaptive *own, const float *dense, size_t size, size
     uint32_t largest = syn_lane_search(picked, &sums, size, limit, cutoff);
     if (picked->found < limit && cutoff > 0)
         largest = syn_lane_search(picked, &sums, size, limit, 0);
-    float least = syn_from_magnitude(syn_list_keep_largest(&picked->list, limit, NULL));
+    syn_list_keep_largest(&picked->list, limit, NULL);
+    float least = syn_from_magnitude(syn_list_smallest(&picked->list));
     *guess = (struct guess){syn_magnitude(GUESS_SHARE * least), size, limit};
     return largest;
 }

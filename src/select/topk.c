@@ -111,16 +111,6 @@ static struct syn_list *gather(struct topk *topk)
     return all;
 }
 
-static uint32_t smallest(const struct syn_list *list)
-{
-    uint32_t least = UINT32_MAX;
-    for (size_t i = 0; i < list->count; i++) {
-        uint32_t magnitude = syn_magnitude(list->value[i]);
-        least = magnitude < least ? magnitude : least;
-    }
-    return list->count ? least : 0;
-}
-
 static void finish(void *state, const struct syn_sums *sums, struct syn_list *picked)
 {
     struct topk *topk = state;
@@ -134,7 +124,7 @@ static void finish(void *state, const struct syn_sums *sums, struct syn_list *pi
     struct syn_list *all = gather(topk);
     syn_list_keep_largest(all, topk->limit, NULL);
     syn_list_copy(picked, all);
-    topk->least = smallest(picked);
+    topk->least = syn_list_smallest(picked);
     bool is_full = picked->count == topk->limit;
     topk->guess = is_full ? syn_magnitude(syn_from_magnitude(topk->least) * (1 - topk->margin)) : 0;
 }

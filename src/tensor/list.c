@@ -123,6 +123,16 @@ uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_li
     return cut.cutoff;
 }
 
+uint32_t syn_list_smallest(const struct syn_list *list)
+{
+    uint32_t smallest = UINT32_MAX;
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t magnitude = syn_magnitude(list->value[i]);
+        smallest = magnitude < smallest ? magnitude : smallest;
+    }
+    return list->count ? smallest : 0;
+}
+
 size_t syn_list_find(const struct syn_list *list, size_t index)
 {
     size_t low = 0;

@@ -50,6 +50,9 @@ void syn_list_add(struct syn_list *sum, const struct syn_list *a, const struct s
  * Returns the smallest magnitude kept, as bits; 0 if nothing was dropped. */
 uint32_t syn_list_keep_largest(struct syn_list *list, size_t most, struct syn_list *dropped);
 
+/* The smallest magnitude in it, as bits; 0 if it is empty. */
+uint32_t syn_list_smallest(const struct syn_list *list);
+
 /* The position of the first entry whose index is not below `index`. */
 size_t syn_list_find(const struct syn_list *list, size_t index);
 

@@ -23,8 +23,8 @@ struct merge {
     /* With putback owner: entries still in the lists, our own and a folded worker's; and what this
      * worker has rounded off sums that are still in the lists. */
     struct syn_list own[2];
-    struct syn_list rounded;
-    uint8_t *going; /* the group's list, encoded */
+    struct syn_list rounded[2]; /* the other one is for adding to it */
+    uint8_t *going;             /* the group's list, encoded */
     size_t going_bytes;
     uint8_t *coming;
     size_t packet_room;
@@ -59,7 +59,8 @@ void syn_merge_close(void *state)
     syn_list_close(&merge->dropped);
     syn_list_close(&merge->own[0]);
     syn_list_close(&merge->own[1]);
-    syn_list_close(&merge->rounded);
+    syn_list_close(&merge->rounded[0]);
+    syn_list_close(&merge->rounded[1]);
     free(merge->going);
     free(merge->coming);
     free(merge);
@@ -76,7 +77,11 @@ static enum syn_status allocate(struct merge *merge, const struct syn_exchange_s
     SYN_TRY(syn_list_open(&merge->dropped, 2 * limit));
     SYN_TRY(syn_list_open(&merge->own[0], limit));
     SYN_TRY(syn_list_open(&merge->own[1], limit));
-    SYN_TRY(syn_list_open(&merge->rounded, limit));
+    /* A list per round: what is rounded to zero may vanish from the lists. */
+    bool keeps = setup->putback == SYN_PUTBACK_OWNER && !setup->values->is_exact;
+    size_t rounded = keeps ? limit * (syn_log2_up(setup->group->workers) + 2) : 0;
+    SYN_TRY(syn_list_open(&merge->rounded[0], rounded));
+    SYN_TRY(syn_list_open(&merge->rounded[1], rounded));
     SYN_TRY(syn_reserve(1, merge->packet_room, &merge->going));
     return syn_reserve(1, merge->packet_room, &merge->coming);
 }
@@ -84,8 +89,9 @@ static enum syn_status allocate(struct merge *merge, const struct syn_exchange_s
 void syn_merge_vacate(void *state)
 {
     struct merge *merge = state;
-    struct syn_list *lists[] = {&merge->current, &merge->other,  &merge->sum,    &merge->dropped,
-                                &merge->own[0],  &merge->own[1], &merge->rounded};
+    struct syn_list *lists[] = {&merge->current,    &merge->other,     &merge->sum,
+                                &merge->dropped,    &merge->own[0],    &merge->own[1],
+                                &merge->rounded[0], &merge->rounded[1]};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         syn_list_vacate(lists[i]);
     syn_vacate(merge->going, 1, merge->packet_room);
@@ -117,7 +123,7 @@ static void begin(struct merge *merge, const struct syn_contribution *in, struct
     syn_list_copy(&merge->current, &in->list);
     syn_list_copy(&merge->own[0], &in->list);
     merge->own[1].count = 0;
-    merge->rounded.count = 0;
+    merge->rounded[0].count = 0;
     memcpy(merge->going, in->packet, in->packet_bytes);
     merge->going_bytes = in->packet_bytes;
     if (in->is_nonfinite) {
@@ -160,7 +166,7 @@ static void account_for_dropped(struct merge *merge, bool is_lowest)
     if (merge->setup.putback == SYN_PUTBACK_OWNER) {
         take_out(&merge->dropped, &merge->own[0], &merge->out->dropped);
         take_out(&merge->dropped, &merge->own[1], &merge->out->dropped);
-        take_out(&merge->dropped, &merge->rounded, NULL);
+        take_out(&merge->dropped, &merge->rounded[0], NULL);
     } else if (merge->setup.putback == SYN_PUTBACK_MERGER && is_lowest) {
         take_back(merge, &merge->dropped);
     }
@@ -230,8 +236,10 @@ static void account_for_rounding(struct merge *merge)
         take_back(merge, removed);
         return;
     }
-    syn_list_add(&merge->sum, &merge->rounded, removed);
-    syn_list_copy(&merge->rounded, &merge->sum);
+    syn_list_add(&merge->rounded[1], &merge->rounded[0], removed);
+    struct syn_list all = merge->rounded[1];
+    merge->rounded[1] = merge->rounded[0];
+    merge->rounded[0] = all;
 }
 
 /* Encode the group's list again. */
@@ -280,7 +288,7 @@ static void finish(struct merge *merge)
 {
     syn_list_copy(&merge->out->merged, &merge->current);
     syn_list_drop_zeros(&merge->out->merged); /* values that were rounded to zero */
-    take_back(merge, &merge->rounded);
+    take_back(merge, &merge->rounded[0]);
     /* The published rule: take back the own entries that the result lacks. */
     if (merge->setup.putback == SYN_PUTBACK_PAPER)
         syn_list_append_absent(&merge->out->dropped, &merge->in->list, &merge->current);

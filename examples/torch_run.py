@@ -36,7 +36,7 @@ def read_flags(description, add_more=lambda parser: None, **defaults):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algo", default="gtopk", choices=["ddp", *syncopate.recipes()],
                         help="ddp: PyTorch's own exchange, for comparison")
-    parser.add_argument("--density", type=float, default=0.001, help="share of the entries sent")
+    parser.add_argument("--density", type=float, default=0.01, help="share of the entries sent")
     parser.add_argument("--delay", type=int, default=4, help="ssd-sgd: steps between two pulls")
     parser.add_argument("--epochs", type=float, default=defaults["epochs"])
     parser.add_argument("--steps", type=int, default=0, help="instead of epochs")

@@ -67,6 +67,7 @@ static enum syn_status reduce(struct syn_group *group, const struct syn_layout *
     syn_reducer_defaults(&options);
     options.density_max = taking->density_max;
     enum syn_status status = syn_recipe_apply(taking->recipe, &options);
+    options.density = 0.001;
     if (status == SYN_OK)
         status = syn_reducer_open(group, layout, &options, reducer);
     return status == SYN_OK ? take_steps(*reducer, taking, gradient) : status;
@@ -82,6 +83,7 @@ static enum syn_status train(struct syn_group *group, const struct syn_layout *l
     syn_worker_defaults(&options);
     options.reducer.density_max = taking->density_max;
     enum syn_status status = syn_recipe_apply_worker(taking->recipe, &options);
+    options.reducer.density = 0.001;
     options.warmup = 1;
     if (status == SYN_OK)
         status = syn_worker_open(group, layout, &options, weights, worker);

@@ -3,7 +3,7 @@
 Gradients only, with DistributedDataParallel and an optimizer of your own:
 
     ddp = torch.nn.parallel.DistributedDataParallel(model)
-    syncopate.torch.attach(ddp, algo="gtopk", density=0.001, density_warmup=1000)
+    syncopate.torch.attach(ddp, algo="gtopk", density_warmup=1000)
 
 Also weights, for methods that delay them:
 

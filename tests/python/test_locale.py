@@ -40,7 +40,7 @@ def test_defaults_are_those_of_any_locale():
     here = [options("gtopk").as_dict() for options in (ReducerOptions, WorkerOptions)]
     locale.setlocale(locale.LC_ALL, "C")
     assert here == [options("gtopk").as_dict() for options in (ReducerOptions, WorkerOptions)]
-    assert here[0]["density"] == 0.001
+    assert here[0]["density"] == 0.01
 
 
 def test_fractions_are_taken_and_told_with_points():

@@ -6,6 +6,7 @@
 A worker that fails fails the test with all workers' output. Workers are forked with PyTorch in them; a scene that
 needs a Python of its own says fresh=True.
 """
+import atexit
 import os
 import socket
 import subprocess
@@ -66,9 +67,9 @@ def run(file, scene, workers, *arguments, fresh=False):
 def main(scenes, together=False):
     """What a test file does when it is started as a worker.
 
-    It leaves without taking the interpreter down (together: when all have finished): a tensor that one of PyTorch's
-    threads frees after a collective call needs the interpreter's lock. While that is being taken down, PyTorch 2.6
-    aborts the process; in destroy_process_group() it may wait for ever."""
+    It ends as any Python does, groups being closed (together: when all have finished), up to taking the interpreter
+    down: a tensor that one of PyTorch's threads frees after a collective call needs the interpreter's lock. While that
+    is being taken down, PyTorch 2.6 aborts the process; in destroy_process_group() it may wait for ever."""
     import torch
     import syncopate.torch
     torch.set_num_threads(1)
@@ -76,6 +77,7 @@ def main(scenes, together=False):
     scenes[sys.argv[1]](rank, workers, *sys.argv[2:])
     if together:
         torch.distributed.barrier()
+    atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

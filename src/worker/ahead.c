@@ -23,22 +23,12 @@ bool syn_ahead_suits(const struct syn_worker *worker)
            syn_optimizer_can_try(&options->optimizer);
 }
 
-static enum syn_status wait_for(struct syn_worker *worker, const float *gradient,
-                                const struct syn_rates *rates, float *weights)
-{
-    const float *arrived;
-    SYN_TRY(syn_worker_contribute(worker, gradient, rates, true));
-    SYN_TRY(syn_worker_take(worker, &arrived));
-    memcpy(weights, arrived, worker->size * sizeof *weights);
-    return SYN_OK;
-}
-
 enum syn_status syn_ahead_step(struct syn_worker *worker, const float *gradient,
                                const struct syn_rates *rates, float *weights)
 {
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     if (plan.blocks)
-        return wait_for(worker, gradient, rates, weights);
+        return syn_worker_step_promptly(worker, gradient, rates, weights);
     struct syn_trial trial = {.gradient = gradient,
                               .lr = rates->lr,
                               .scale = syn_delayed_clip(worker, gradient),

@@ -83,6 +83,10 @@ enum syn_status syn_worker_pull(struct syn_worker *worker, const float **weights
 /* As syn_worker_pull(); from time to time all workers compare what they got. */
 enum syn_status syn_worker_take(struct syn_worker *worker, const float **weights);
 
+/* A whole step that waits: contribute a gradient, and write the global weights after it. */
+enum syn_status syn_worker_step_promptly(struct syn_worker *worker, const float *gradient,
+                                         const struct syn_rates *rates, float *weights);
+
 /* As syn_worker_take(), and try a step out on the weights. The store must be one that tries. */
 enum syn_status syn_worker_take_and_try(struct syn_worker *worker, struct syn_trial *trial,
                                         const float **weights);

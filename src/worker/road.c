@@ -114,6 +114,16 @@ enum syn_status syn_worker_take_and_try(struct syn_worker *worker, struct syn_tr
     return syn_worker_take(worker, weights);
 }
 
+enum syn_status syn_worker_step_promptly(struct syn_worker *worker, const float *gradient,
+                                         const struct syn_rates *rates, float *weights)
+{
+    const float *arrived;
+    SYN_TRY(syn_worker_contribute(worker, gradient, rates, true));
+    SYN_TRY(syn_worker_take(worker, &arrived));
+    memcpy(weights, arrived, worker->size * sizeof *weights);
+    return SYN_OK;
+}
+
 enum syn_status syn_worker_collect_all(struct syn_worker *worker, float *weights)
 {
     const struct syn_store_type *store = worker->store_type;

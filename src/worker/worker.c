@@ -141,16 +141,6 @@ static enum syn_status check_rates(const struct syn_rates *rates)
     return syn_fail(SYN_INVALID, "learning rate %g; expected a number above 0", rates->lr);
 }
 
-static enum syn_status prompt_step(struct syn_worker *worker, const float *gradient,
-                                   const struct syn_rates *rates, float *weights)
-{
-    const float *arrived;
-    SYN_TRY(syn_worker_contribute(worker, gradient, rates, true));
-    SYN_TRY(syn_worker_take(worker, &arrived));
-    memcpy(weights, arrived, worker->size * sizeof *weights);
-    return SYN_OK;
-}
-
 static enum syn_status local_step(struct syn_worker *worker, const float *gradient,
                                   const struct syn_rates *rates, float *weights)
 {
@@ -175,7 +165,7 @@ static enum syn_status step(struct syn_worker *worker, const float *gradient,
                              : worker->looks_ahead ? syn_ahead_step(worker, gradient, &own, weights)
                              : worker->schedule->is_delayed
                                  ? syn_delayed_step(worker, gradient, &own, weights)
-                                 : prompt_step(worker, gradient, &own, weights);
+                                 : syn_worker_step_promptly(worker, gradient, &own, weights);
     if (status != SYN_OK)
         return syn_worker_recover(worker, status, weights);
     worker->steps++;

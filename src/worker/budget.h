@@ -24,6 +24,9 @@ double syn_budget_density(size_t level);
  *   keep  as in the reducer's options */
 double syn_budget_bits(size_t level, double keep);
 
+/* The processor time that an exchange takes, relative to that of everything in q4. */
+double syn_budget_work(size_t level, double keep);
+
 struct syn_budget_setup {
     double overhead; /* how much longer than computing a step may take, as a share of it */
     bool is_delayed; /* exchanges are overlapped with the next computation */

@@ -13,9 +13,9 @@ struct world {
     struct syn_budget_setup setup;
     double compute_ms;
     double latency_ms;
-    double ms_per_bit;   /* per parameter */
-    double stall_ms;     /* of one step in each window */
-    double work_per_bit; /* processor time of an exchange, ms */
+    double ms_per_bit; /* per parameter */
+    double stall_ms;   /* of one step in each window */
+    double work_ms;    /* processor time of an exchange of everything in q4 */
     bool has_core_to_spare;
     unsigned random;
 };
@@ -51,7 +51,7 @@ static double overhead_at(const struct world *world, size_t level)
 
 static double work_ms(const struct world *world, size_t level)
 {
-    return world->work_per_bit * syn_budget_bits(level, world->setup.keep);
+    return world->work_ms * syn_budget_work(level, world->setup.keep);
 }
 
 static void live_through(struct world *world, struct syn_budget *budget, size_t decisions)
@@ -163,7 +163,10 @@ static void a_decision_moves_a_little_at_a_time(void **state)
         uint32_t before = budget.level;
         world.ms_per_bit = i < 20 ? 50000 : 0.001;
         live_through(&world, &budget, 1);
-        assert_true(budget.level <= before + 6 && before <= budget.level + 2);
+        bool skips_lists = before > SYN_BUDGET_FIRST && budget.level <= SYN_BUDGET_FIRST &&
+                           syn_budget_work(before - 2, 2) >= 1;
+        assert_true(budget.level <= before + 6);
+        assert_true(before <= budget.level + 2 || skips_lists);
     }
     assert_int_equal(budget.level, 0);
 }
@@ -246,18 +249,65 @@ static void work_that_computing_pays_for_counts_as_time(void **state)
 {
     (void)state;
     struct world world = world_of(20, 1);
-    world.work_per_bit = 0.5;
+    world.work_ms = 2;
     struct syn_budget budget = syn_budget_begin();
     live_through(&world, &budget, 40);
-    assert_true(work_ms(&world, budget.level) <= 0.03 * 20);
+    assert_true(work_ms(&world, budget.level) <= 1.25 * 0.03 * 20);
     assert_true(work_ms(&world, budget.level) > 0.01 * 20);
+}
+
+/* A link that carries everything in four bits, and an exchange whose work is a little or far too
+ * much for computing. */
+static struct world busy_world(double work_ms)
+{
+    struct world world = world_of(100, 400);
+    world.work_ms = work_ms;
+    return world;
+}
+
+static void a_little_too_much_work_is_within_the_noise(void **state)
+{
+    (void)state;
+    struct world world = busy_world(3.4);
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 100);
+    assert_int_equal(budget.level, SYN_BUDGET_FIRST);
+}
+
+/* Lists that take more work than everything in four bits would make it worse. */
+static void lists_that_take_more_work_than_everything_are_skipped(void **state)
+{
+    (void)state;
+    struct world world = busy_world(5);
+    struct syn_budget budget = syn_budget_begin();
+    for (size_t i = 0; i < 100; i++) {
+        if (i == 50)
+            world.work_ms = 1.5;
+        live_through(&world, &budget, 1);
+        if (budget.level != SYN_BUDGET_FIRST && syn_budget_work(budget.level, 2) >= 1)
+            fail_msg("decision %zu: level %u takes %g times the work", i, budget.level,
+                     syn_budget_work(budget.level, 2));
+        if (i == 49 && work_ms(&world, budget.level) > 3.75)
+            fail_msg("level %u takes %g ms of work", budget.level, work_ms(&world, budget.level));
+    }
+    assert_int_equal(budget.level, SYN_BUDGET_FIRST);
+}
+
+static void on_a_slow_link_lists_are_used_whatever_work_they_take(void **state)
+{
+    (void)state;
+    struct world world = world_of(100, 1200);
+    world.work_ms = 0.5;
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 60);
+    assert_true(syn_budget_density(budget.level) < 1 && syn_budget_work(budget.level, 2) > 1);
 }
 
 static void work_on_a_core_of_its_own_costs_nothing(void **state)
 {
     (void)state;
     struct world world = world_of(20, 1);
-    world.work_per_bit = 0.5;
+    world.work_ms = 2;
     world.has_core_to_spare = true;
     struct syn_budget budget = syn_budget_begin();
     live_through(&world, &budget, 10);
@@ -303,6 +353,9 @@ int main(void)
         cmocka_unit_test(it_settles),
         cmocka_unit_test(without_a_delay_the_overhead_is_all_there_is),
         cmocka_unit_test(work_that_computing_pays_for_counts_as_time),
+        cmocka_unit_test(a_little_too_much_work_is_within_the_noise),
+        cmocka_unit_test(lists_that_take_more_work_than_everything_are_skipped),
+        cmocka_unit_test(on_a_slow_link_lists_are_used_whatever_work_they_take),
         cmocka_unit_test(work_on_a_core_of_its_own_costs_nothing),
         cmocka_unit_test(the_same_times_give_the_same_decisions),
         cmocka_unit_test(clocks_that_stand_still_decide_nothing),

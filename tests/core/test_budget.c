@@ -83,7 +83,11 @@ static void levels_are_ever_poorer_and_bounded(void **state)
     for (size_t level = 1; level < SYN_BUDGET_LEVELS; level++) {
         assert_true(syn_budget_bits(level, 2) < syn_budget_bits(level - 1, 2));
         assert_true(syn_budget_density(level) <= syn_budget_density(level - 1));
+        if (level != SYN_BUDGET_FIRST + 1) /* the longest list */
+            assert_true(syn_budget_work(level, 2) < syn_budget_work(level - 1, 2));
     }
+    assert_true(syn_budget_work(SYN_BUDGET_FIRST, 2) == 1);
+    assert_true(syn_budget_work(SYN_BUDGET_FIRST + 1, 2) > 3);
     assert_true(syn_budget_density(SYN_BUDGET_LEVELS - 1) == 0.001);
     assert_string_equal(syn_budget_values(0), "f32");
     assert_string_equal(syn_budget_values(1), "q8");

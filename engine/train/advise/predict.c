@@ -33,9 +33,9 @@ enum suits { ANY, SGD, ADAPTIVE };
  *
  * How many more steps a method needs is a rough figure, between the steps of LeNet to 98.5 % of
  * MNIST's test images (docs/comparison.md: gtopk 1.0, strom 1.2 times DDP's) and the accuracy that
- * ResNet-20 is behind ssgd (docs/results.md: gtopk 0.4 points after 20 epochs, ssd-sgd several
- * after three). topk's is gtopk's. diloco's stands for the loss of a GPT with 30 local steps, which
- * is 0.7 to 1.0 % above that of ssgd (docs/pytorch.md). */
+ * ResNet-20 is behind ssgd (docs/results.md: gtopk 0.4 points and ssd-sgd 0.2 after 20 epochs,
+ * ssd-sgd several after three). topk's is gtopk's. diloco's stands for the loss of a GPT with 30
+ * local steps, which is 0.7 to 1.0 % above that of ssgd (docs/pytorch.md). */
 static const struct {
     const char *name;
     const char *recipe;

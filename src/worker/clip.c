@@ -1,8 +1,6 @@
 /* Who clips what. */
 #include "worker/clip.h"
 
-#include <math.h>
-
 #include "exchange/exchange.h"
 #include "schedule/schedule.h"
 #include "select/select.h"
@@ -16,11 +14,8 @@ double syn_clip_merged(const struct syn_worker_options *options)
     return is_seen ? options->clip : 0;
 }
 
-double syn_clip_own(const struct syn_worker_options *options, size_t workers)
+double syn_clip_own(const struct syn_worker_options *options)
 {
     bool is_local = syn_schedule_find(options->schedule)->is_local; /* it clips when it updates */
-    if (options->clip == 0 || syn_clip_merged(options) > 0 || is_local)
-        return 0;
-    bool is_async = syn_schedule_find(options->schedule)->is_async;
-    return is_async ? options->clip : options->clip / sqrt((double)workers);
+    return syn_clip_merged(options) > 0 || is_local ? 0 : options->clip;
 }

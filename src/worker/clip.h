@@ -5,13 +5,11 @@
  * sends the others its part of the squared norm: eight bytes to each, all at once.
  *
  * If only a part of a gradient is sent, no member can know that norm: each worker clips its own
- * gradient at clip / sqrt(P) before it enters the residual, as the mean of P gradients with
- * independent noise is shorter by sqrt(P). Asynchronous workers, whose gradients are applied one by
- * one, clip each at clip. */
+ * gradient at clip before it enters the residual, and their mean is then no longer than that. (DGC
+ * clips at clip / sqrt(P), which suits a sum of P gradients; for the mean it made steps half as
+ * long with four workers, and a language model a fifth worse: docs/results.md.) */
 #ifndef SYN_WORKER_CLIP_H
 #define SYN_WORKER_CLIP_H
-
-#include <stddef.h>
 
 #include <syncopate/worker.h>
 
@@ -19,6 +17,6 @@
 double syn_clip_merged(const struct syn_worker_options *options);
 
 /* The largest norm of a worker's own gradient before it is sent; 0: no limit. */
-double syn_clip_own(const struct syn_worker_options *options, size_t workers);
+double syn_clip_own(const struct syn_worker_options *options);
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "exchange/norm.h"
 #include "tensor/kernels.h"
-#include "worker/clip.h"
 #include "worker/inside.h"
 
 /* Remember the global weights after `steps` steps, as many snapshots as the local update uses. */
@@ -109,8 +108,7 @@ struct move {
 
 float syn_delayed_clip(const struct syn_worker *worker, const float *gradient)
 {
-    double own = syn_clip_own(&worker->options, syn_group_workers(worker->group));
-    double longest = own > 0 ? own : worker->options.clip;
+    double longest = worker->options.clip;
     if (longest == 0)
         return 1;
     return (float)syn_norm_scale(sqrt(syn_norm_square(gradient, worker->size)), longest);

@@ -13,7 +13,7 @@ enum syn_status syn_worker_open_road(struct syn_worker *worker, const struct syn
     const struct syn_store_type *store = worker->store_type;
     struct syn_reducer_options options = worker->options.reducer;
     options.depth = worker->options.window;
-    worker->longest = syn_clip_own(&worker->options, syn_group_workers(worker->group));
+    worker->longest = syn_clip_own(&worker->options);
     struct syn_road_setup setup = {
         .group = worker->group,
         .layout = layout,

@@ -19,6 +19,12 @@ struct syn_part {
     const char *help; /* one line */
 };
 
+/* "auto": the word for SYN_AUTO in settings (settings.h). */
+static inline const char *syn_auto_word(size_t i)
+{
+    return i == 0 ? "auto" : NULL;
+}
+
 /* Index of a name among choices (settings.h), or SIZE_MAX if it is not one of them: for choices
  * that are not rows. */
 static inline size_t syn_choice_number(const char *(*choices)(size_t i), const char *name)

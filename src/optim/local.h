@@ -55,6 +55,7 @@ struct syn_local_type {
     float usual_lr;         /* in units of lr / (1 - momentum) */
     bool follows_optimizer; /* after one step it has learned the global optimizer's momentum */
     float usual_lambda;
+    float usual_alpha;
 
     /* Update count weights. memory is [count], or NULL. */
     void (*update)(const struct syn_local_rates *rates, float *v, const float *g, float *memory,

@@ -1,10 +1,11 @@
 /* The worker predicts what the global optimizer does: it applies the same momentum to its own
  * gradient instead of the mean over all workers, and every pull shows the error.
  *
- *     m = mu*m + (1 - mu) * (g + wd*v)
+ *     m = mu*m + (1 - mu) * (alpha*g + wd*v)
  *     v -= lr * m
  *
- * where lr is lr / (1 - mu) unless set otherwise.
+ * where lr is lr / (1 - mu) and alpha is 1 unless set otherwise. With little momentum a step is nearly
+ * all own gradient, whose noise the mean of all workers has not: then less than 1 predicts better.
  *
  * Two weights pulled n steps apart give only their distance, not how m changed in between. If the
  * others' gradients differed from this worker's by a constant c, then v missed the global weights W
@@ -22,9 +23,10 @@ static void update(const struct syn_local_rates *rates, float *v, const float *g
 {
     float lr = rates->lr;
     float wd = rates->weight_decay;
+    float alpha = rates->alpha;
     float mu = rates->global_momentum;
     for (size_t i = 0; i < count; i++) {
-        memory[i] = mu * memory[i] + (1 - mu) * (g[i] + wd * v[i]);
+        memory[i] = mu * memory[i] + (1 - mu) * (alpha * g[i] + wd * v[i]);
         v[i] -= lr * memory[i];
     }
 }
@@ -42,6 +44,7 @@ const struct syn_local_type syn_local_carry = {
                       "corrected at each pull"},
     .memory = 1,
     .usual_lr = 1,
+    .usual_alpha = 1,
     .follows_optimizer = true,
     .update = update,
     .correct = correct,

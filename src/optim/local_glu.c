@@ -28,5 +28,6 @@ const struct syn_local_type syn_local_glu = {
     .part = {"glu", "the worker's own gradient and the global one, derived from the weights"},
     .snapshots = 2,
     .usual_lr = 1,
+    .usual_alpha = 0.5F,
     .update = update,
 };

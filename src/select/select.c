@@ -15,11 +15,6 @@ static const struct syn_select_type *const rows[] = {
 
 SYN_TABLE(select, struct syn_select_type)
 
-const char *syn_density_word(size_t i)
-{
-    return i == 0 ? "auto" : NULL;
-}
-
 size_t syn_select_share(double density, size_t size)
 {
     size_t share = (size_t)(density * (double)size);

@@ -90,9 +90,6 @@ const char *syn_select_name(size_t i);
 /* "fixed", "band", "target". */
 const char *syn_threshold_mode_name(size_t i);
 
-/* "auto", the word for SYN_AUTO in the setting density. */
-const char *syn_density_word(size_t i);
-
 /* max(1, floor(density * size)), and 0 for size 0. */
 size_t syn_select_share(double density, size_t size);
 

@@ -2,7 +2,7 @@
  * pull is then the optimizer's own momentum, exactly (local_carry.c), so its update is a step of
  * that optimizer with the worker's own gradient, tried out on the global weights:
  *
- *     x_{t+1} = W_{t-1} - lr * (mu*M_{t-1} + g_t + wd*W_{t-1})
+ *     x_{t+1} = W_{t-1} - lr * (mu*M_{t-1} + alpha*g_t + wd*W_{t-1})
  *
  * The worker needs neither weights nor a memory of its own, and the step that has arrived and the
  * one that is tried out share a pass: 7 arrays are read or written instead of 12. */
@@ -29,10 +29,11 @@ enum syn_status syn_ahead_step(struct syn_worker *worker, const float *gradient,
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     if (plan.blocks)
         return syn_worker_step_promptly(worker, gradient, rates, weights);
-    struct syn_trial trial = {.gradient = gradient,
-                              .lr = rates->lr,
-                              .scale = syn_delayed_clip(worker, gradient),
-                              .weights = weights};
+    struct syn_trial trial = {
+        .gradient = gradient,
+        .lr = rates->lr,
+        .scale = syn_delayed_alpha(worker) * syn_delayed_clip(worker, gradient),
+        .weights = weights};
     const float *arrived;
     SYN_TRY(syn_worker_take_and_try(worker, &trial, &arrived));
     if (!trial.is_finite) /* will be detected later; until then it is skipped */

@@ -77,6 +77,12 @@ static double local_lr(const struct syn_worker *worker, double lr)
     return lr * (own > 0 ? own : (double)worker->local->usual_lr / (1 - worker->momentum));
 }
 
+float syn_delayed_alpha(const struct syn_worker *worker)
+{
+    double own = worker->options.alpha;
+    return own == SYN_AUTO ? worker->local->usual_alpha : (float)own;
+}
+
 static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
 {
     const struct syn_worker_options *options = &worker->options;
@@ -88,7 +94,7 @@ static struct syn_local_rates local_rates(struct syn_worker *worker, double lr)
         .global_momentum = (float)worker->momentum,
         .lambda = options->lambda > 0 ? (float)options->lambda : local->usual_lambda,
         .mean_square = (float)options->mean_square,
-        .alpha = (float)options->alpha,
+        .alpha = syn_delayed_alpha(worker),
         .beta = (float)options->beta,
         .snapshot = worker->snapshots[0],
         .global_mean = global_mean(worker),

@@ -11,6 +11,9 @@ enum syn_status syn_delayed_open(struct syn_worker *worker, const float *weights
  * clipped. */
 float syn_delayed_clip(const struct syn_worker *worker, const float *gradient);
 
+/* The weight of the worker's own gradient in local updates that have one. */
+float syn_delayed_alpha(const struct syn_worker *worker);
+
 enum syn_status syn_delayed_step(struct syn_worker *worker, const float *gradient,
                                  const struct syn_rates *rates, float *weights);
 

@@ -189,6 +189,8 @@ static struct run *trained(const char *store, size_t update, size_t warmup, doub
     run->options.store = store;
     run->options.warmup = warmup;
     run->options.clip = clip;
+    if (update == 1)
+        run->options.alpha = 0.4;
     run->options.optimizer.momentum = updates[update].momentum;
     run->options.optimizer.weight_decay = updates[update].weight_decay;
     run_workers(3, 20000, member, run);

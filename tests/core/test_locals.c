@@ -77,6 +77,7 @@ static double local_change(const struct syn_worker_options *o, struct reference 
     double v = r->v[p][i];
     double base = g + wd * v;
     double step = 0.5 * lr / (1 - mu);
+    double alpha = o->alpha != SYN_AUTO ? o->alpha : carries(o) ? 1 : 0.5;
     if (strcmp(o->optimizer_local, "sgd") == 0)
         return step * base;
     if (strcmp(o->optimizer_local, "momentum") == 0)
@@ -88,7 +89,8 @@ static double local_change(const struct syn_worker_options *o, struct reference 
         return step * (base + 2 / sqrt(r->memory[p][i]) * g * g * (v - r->after[i]));
     }
     if (carries(o))
-        return lr / (1 - mu) * (r->memory[p][i] = mu * r->memory[p][i] + (1 - mu) * base);
+        return lr / (1 - mu) *
+               (r->memory[p][i] = mu * r->memory[p][i] + (1 - mu) * (alpha * g + wd * v));
     double decay = 1;
     double length = 0;
     for (uint64_t j = r->before_step; j < r->after_step; j++) {
@@ -96,7 +98,7 @@ static double local_change(const struct syn_worker_options *o, struct reference 
         length += lr_of(j);
     }
     double mean = (decay * r->before[i] - r->after[i]) / (length / (1 - mu));
-    return lr / (1 - mu) * (0.5 * g + (r->snapshots >= 2 ? 0.5 * mean : 0) + wd * v);
+    return lr / (1 - mu) * (alpha * g + (r->snapshots >= 2 ? 0.5 * mean : 0) + wd * v);
 }
 
 /* One step of all three workers, with x the weights that their gradients are computed at. */
@@ -160,14 +162,17 @@ static void follow(struct syn_group *group, size_t rank, void *context)
 static void every_local_update_follows_its_formula(void **state)
 {
     (void)state;
-    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd", "glu", "carry"};
+    static const char *const locals[] = {"sgd", "momentum", "dcasgd", "adcasgd",
+                                         "glu", "carry",    "glu",    "carry"};
     struct following *own = calloc(1, sizeof *own);
-    for (int l = 0; l < 6; l++) {
+    for (int l = 0; l < 8; l++) {
         own->options = quadratic_options("ssd-sgd");
         own->options.delay = 3;
         own->options.warmup = 1;
         own->options.optimizer_local = locals[l];
         own->options.momentum_local = 0.5;
+        if (l >= 6)
+            own->options.alpha = 0.3;
         own->options.optimizer.weight_decay = 0.1;
         run_workers(WORKERS, 20000, follow, own);
         struct reference *reference = calloc(1, sizeof *reference);

@@ -48,6 +48,7 @@ struct syn_traffic {
     uint64_t every;      /* steps per exchange; 0 or 1: exchange in every step */
     uint64_t pull_every; /* ring and servers: steps per delivery of the result; 1: every step */
     double bytes;        /* of one worker's whole contribution */
+    size_t entries;      /* of a list: how many it has at most; 0: an array */
     double pull_bytes;   /* servers, split: of the whole result */
     double select_ms;    /* residual, selection and coding, before the exchange can begin */
     double merge_ms;     /* adding one whole contribution to another */

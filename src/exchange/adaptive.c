@@ -1,9 +1,9 @@
 /* Sends as much as each step may send: at density 1 everything, on the ring, in the value form of
- * this step; below 1 the largest entries, by split.
+ * this step; below 1 the largest entries, by split, or, if they are few, from each worker to each.
  *
  * Fewer bits are preferred to fewer entries, because an entry in four bits arrives now, while one
- * that is left out arrives only when it has grown. The two ways share a residual: both take the
- * whole array and return what they did not deliver, so that a step need not know which way the
+ * that is left out arrives only when it has grown. All ways share a residual: they take the whole
+ * array and return what they did not deliver, so that a step need not know which way the
  * previous one took.
  *
  * Selection is done here, on the communication thread, and not in the pass that adds the residual:
@@ -12,8 +12,10 @@
 
 #include "base/memory.h"
 #include "exchange/ring.h"
+#include "exchange/short_lists.h"
 #include "select/lanes.h"
 
+extern const struct syn_exchange_type syn_exchange_allgather;
 extern const struct syn_exchange_type syn_exchange_split;
 
 /* A magnitude a little below the smallest that was picked last, where the next search begins. */
@@ -29,9 +31,10 @@ struct adaptive {
     struct syn_exchange_setup setup;
     struct syn_ring *ring;
     void *split; /* NULL if there is no room for lists */
+    struct syn_short_lists *short_lists;
     struct syn_lane picked;
     struct guess guess;
-    struct syn_list dropped; /* of split */
+    struct syn_list dropped; /* of lists */
 };
 
 static double theory(const struct syn_exchange_setup *setup, size_t packet_bytes)
@@ -49,6 +52,7 @@ static void close_state(void *state)
     syn_ring_close(own->ring);
     if (own->split)
         syn_exchange_split.close(own->split);
+    syn_short_lists_close(own->short_lists);
     syn_lanes_close(&own->picked, 1);
     syn_list_close(&own->dropped);
     free(own);
@@ -58,6 +62,7 @@ static enum syn_status open_lists(struct adaptive *own)
 {
     const struct syn_exchange_setup *setup = &own->setup;
     SYN_TRY(syn_exchange_split.open(setup, &own->split));
+    SYN_TRY(syn_short_lists_open(setup, &own->short_lists));
     SYN_TRY(syn_lanes_open(&own->picked, 1, 2 * setup->limit, false));
     return syn_list_open(&own->dropped, syn_exchange_split.dropped_most(setup));
 }
@@ -135,7 +140,10 @@ static enum syn_status run_sparse(struct adaptive *own, const struct syn_contrib
     }
     list.list = own->picked.list;
     struct syn_outcome lists = {.merged = out->merged, .dropped = own->dropped};
-    SYN_TRY(syn_exchange_split.run(own->split, &list, &lists));
+    if (syn_lists_are_short(list.about.limit, own->setup.group->workers))
+        SYN_TRY(syn_short_lists_run(own->short_lists, &list, &lists));
+    else
+        SYN_TRY(syn_exchange_split.run(own->split, &list, &lists));
     out->is_nonfinite = lists.is_nonfinite;
     out->nonfinite_entry = lists.nonfinite_entry;
     out->merged = lists.merged;
@@ -159,15 +167,26 @@ static enum syn_status run(void *state, const struct syn_contribution *in, struc
 
 static size_t merged_most(const struct syn_exchange_setup *setup)
 {
-    return setup->limit > 0 ? syn_exchange_split.merged_most(setup) : 0;
+    if (setup->limit == 0)
+        return 0;
+    size_t most = syn_exchange_split.merged_most(setup);
+    size_t most_of_short = syn_short_lists_merged_most(setup);
+    return most > most_of_short ? most : most_of_short;
+}
+
+static const struct syn_exchange_type *lists_by(size_t entries, size_t workers)
+{
+    return syn_lists_are_short(entries, workers) ? &syn_exchange_allgather : &syn_exchange_split;
 }
 
 const struct syn_exchange_type syn_exchange_adaptive = {
     .part = {"adaptive",
-             "by each step's density: everything on the ring, or the largest entries by split"},
+             "by each step's density: everything on the ring, or the largest entries by split, few "
+             "of them by allgather"},
     .is_dense = true,
     .follows_density = true,
-    .rounds = syn_ring_rounds, /* of its dense way, as is theory(); the other way has split's */
+    .rounds = syn_ring_rounds, /* of its dense way, as is theory() */
+    .lists_by = lists_by,
     .theory = theory,
     .merged_most = merged_most,
     .open = open_state,

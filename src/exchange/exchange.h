@@ -90,6 +90,10 @@ struct syn_exchange_type {
     /* Its messages. The exchange itself walks these rounds, and the simulator uses the same. */
     syn_rounds *rounds;
 
+    /* (optional) Of those that follow the density: the exchange that lists of at most that many
+     * entries take. */
+    const struct syn_exchange_type *(*lists_by)(size_t entries, size_t workers);
+
     /* (optional) The number of fragments in which a packet of that many bytes travels, for a bucket
      * of that size; 0: it is sent at once. Without this function all packets are. */
     size_t (*fragments)(size_t size, size_t workers, size_t packet_bytes);

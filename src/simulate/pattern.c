@@ -6,12 +6,15 @@
 
 #include "exchange/exchange.h"
 
-bool syn_pattern_find(const char *name, struct syn_pattern *pattern)
+bool syn_pattern_find(const struct syn_traffic *traffic, size_t workers,
+                      struct syn_pattern *pattern)
 {
-    const struct syn_exchange_type *exchange = syn_exchange_find(name);
-    bool has_servers = !exchange && strcmp(name, SYN_PATTERN_SERVERS) == 0;
+    const struct syn_exchange_type *exchange = syn_exchange_find(traffic->pattern);
+    bool has_servers = !exchange && strcmp(traffic->pattern, SYN_PATTERN_SERVERS) == 0;
     if (!exchange && !has_servers)
         return false;
+    if (exchange && exchange->lists_by && traffic->entries > 0)
+        exchange = exchange->lists_by(traffic->entries, workers);
     pattern->rounds = exchange ? exchange->rounds : syn_servers_rounds;
     pattern->fragments = exchange ? exchange->fragments : NULL;
     pattern->has_servers = has_servers;

@@ -18,7 +18,8 @@ struct syn_pattern {
 
 /* The pattern of an exchange, or that of parameter servers: "servers".
  *   pattern  unchanged, with false returned, if there is none of that name */
-bool syn_pattern_find(const char *name, struct syn_pattern *pattern);
+bool syn_pattern_find(const struct syn_traffic *traffic, size_t workers,
+                      struct syn_pattern *pattern);
 
 /* The name of the parameter servers' pattern. */
 #define SYN_PATTERN_SERVERS "servers"

@@ -47,7 +47,7 @@ static enum syn_status check(const struct syn_cluster *cluster, const struct syn
                              struct syn_pattern *pattern)
 {
     SYN_TRY(check_cluster(cluster));
-    if (!syn_pattern_find(traffic->pattern, pattern))
+    if (!syn_pattern_find(traffic, cluster->workers, pattern))
         return syn_fail(SYN_INVALID, "cannot simulate unknown pattern \"%.64s\"", traffic->pattern);
     if (!is_length(traffic->bytes) || !is_length(traffic->pull_bytes) ||
         !is_length(traffic->select_ms) || !is_length(traffic->merge_ms))

@@ -39,6 +39,7 @@ static void describe_list(const struct syn_reducer_options *reducer, double para
     double entries = fmax(1, floor(reducer->density * params));
     double bits = bits_per_value(reducer->values) + bits_per_index(entries / params);
     traffic->bytes = entries * bits / 8;
+    traffic->entries = (size_t)entries;
     /* The result has no more than all workers' entries; the pattern limits it, as it knows the
      * number of workers. */
     const struct syn_exchange_type *exchange = syn_exchange_find(reducer->exchange);
@@ -62,7 +63,6 @@ static void describe_adaptive(const struct syn_reducer_options *reducer, double 
                               struct syn_traffic *traffic)
 {
     bool is_part = reducer->density > 0 && reducer->density < 1;
-    traffic->pattern = is_part ? "split" : "ring";
     if (!is_part) {
         describe_array(reducer, params, traffic);
         return;

@@ -19,6 +19,9 @@
 
 #include <math.h>
 
+#include "exchange/short_lists.h"
+#include "select/select.h"
+
 #define DENSE_LEVELS 3
 #define FIRST_LIST   0.25
 #define LAST_LIST    0.001
@@ -48,22 +51,33 @@ double syn_budget_density(size_t level)
     return fmax(LAST_LIST, FIRST_LIST * pow(2, -0.5 * (double)(level - DENSE_LEVELS)));
 }
 
-double syn_budget_bits(size_t level, double keep)
+/* How many lists a worker sends, in units of (P - 1) / P: split keeps `keep` lists' worth of
+ * sums. */
+static double lists_of(const struct syn_budget_setup *setup, double density)
+{
+    double workers = (double)setup->workers;
+    if (syn_lists_are_short(syn_select_share(density, setup->size), setup->workers))
+        return workers;
+    return 1 + (setup->keep > 0 ? setup->keep : workers);
+}
+
+double syn_budget_bits(const struct syn_budget_setup *setup, size_t level)
 {
     if (level < DENSE_LEVELS)
         return dense[level].bits;
     double d = syn_budget_density(level);
     double indices = -d * log2(d) - (1 - d) * log2(1 - d);
     double values = d * dense[DENSE_LEVELS - 1].bits;
-    return (1 + keep) / 2 * (indices + values);
+    return lists_of(setup, d) / 2 * (indices + values);
 }
 
 /* A fit to what exchanges of ResNet-20 and LeNet took with two hosts on a core, at densities from
  * 0.001 to 0.25: 0.21, 0.39 (0.0055), 0.97 (0.031), 1.2 (0.044) and 3.2 times everything in q4. */
-double syn_budget_work(size_t level, double keep)
+double syn_budget_work(const struct syn_budget_setup *setup, size_t level)
 {
     if (level < DENSE_LEVELS)
         return dense[level].bits / dense[DENSE_LEVELS - 1].bits;
+    double keep = setup->keep > 0 ? setup->keep : (double)setup->workers;
     return (1 + keep) / 3 * (0.13 + 7.56 * pow(syn_budget_density(level), 0.65));
 }
 
@@ -128,7 +142,7 @@ static struct seen summarize(size_t workers, const struct syn_budget_sample *sam
 
 /* What a form may need, and the state it is compared with. */
 struct room {
-    double keep;
+    const struct syn_budget_setup *setup;
     double bits;       /* per parameter, that the link carries in the allowed time */
     double work;       /* that leaves computing its share; see syn_budget_work() */
     bool is_link_slow; /* otherwise, if steps are too long, the processor is the reason */
@@ -136,20 +150,20 @@ struct room {
 
 static bool fits(const struct room *room, size_t level)
 {
-    return syn_budget_bits(level, room->keep) <= MARGIN * room->bits &&
-           syn_budget_work(level, room->keep) <= room->work;
+    return syn_budget_bits(room->setup, level) <= MARGIN * room->bits &&
+           syn_budget_work(room->setup, level) <= room->work;
 }
 
 static void fall(struct syn_budget *budget, const struct room *room)
 {
     uint32_t level = budget->level;
     uint32_t lowest = level + MOST_FALL;
-    double work = syn_budget_work(level, room->keep);
+    double work = syn_budget_work(room->setup, level);
     do
         level++;
     while (level + 1 < SYN_BUDGET_LEVELS &&
            ((level < lowest && !fits(room, level)) ||
-            (!room->is_link_slow && syn_budget_work(level, room->keep) >= work)));
+            (!room->is_link_slow && syn_budget_work(room->setup, level) >= work)));
     if (level >= SYN_BUDGET_LEVELS)
         return; /* there is no poorer form */
     budget->level = level;
@@ -162,7 +176,7 @@ static uint32_t richer(const struct room *room, uint32_t level)
 {
     uint32_t all = DENSE_LEVELS - 1;
     bool is_work_saved =
-        level > all && syn_budget_work(level - 1, room->keep) >= syn_budget_work(all, room->keep);
+        level > all && syn_budget_work(room->setup, level - 1) >= syn_budget_work(room->setup, all);
     return is_work_saved && fits(room, all) ? all : level - 1;
 }
 
@@ -189,7 +203,6 @@ static double floor_of(struct syn_budget *budget, double taken)
 void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup *setup,
                        const struct syn_budget_sample *samples)
 {
-    double keep = setup->keep > 0 ? setup->keep : (double)setup->workers;
     struct seen seen = summarize(setup->workers, samples);
     budget->decisions++;
     if (!(isfinite(seen.compute) && isfinite(seen.exchange) && isfinite(seen.wait)) ||
@@ -198,12 +211,12 @@ void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup 
     double compute = seen.compute;
     double exchange = fmax(seen.exchange, 1e-6);
     double allowed = compute * (setup->overhead + (setup->is_delayed ? 1 : 0));
-    double per_bit = exchange / syn_budget_bits(budget->level, keep);
+    double per_bit = exchange / syn_budget_bits(setup, budget->level);
     double taken = fmax(0, seen.taken - floor_of(budget, seen.taken));
     double work_grows = taken > 0 ? fmax(setup->overhead, 1e-3) / taken : (double)INFINITY;
-    struct room room = {.keep = keep,
+    struct room room = {.setup = setup,
                         .bits = allowed / per_bit,
-                        .work = syn_budget_work(budget->level, keep) * work_grows,
+                        .work = syn_budget_work(setup, budget->level) * work_grows,
                         .is_link_slow = exchange > MARGIN * allowed};
     budget->compute_ms = compute;
     budget->exchange_ms = exchange;

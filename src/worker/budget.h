@@ -20,19 +20,19 @@
 const char *syn_budget_values(size_t level);
 double syn_budget_density(size_t level);
 
-/* Bits per parameter that a worker sends in one of the two directions, averaged over both.
- *   keep  as in the reducer's options */
-double syn_budget_bits(size_t level, double keep);
-
-/* The processor time that an exchange takes, relative to that of everything in q4. */
-double syn_budget_work(size_t level, double keep);
-
 struct syn_budget_setup {
     double overhead; /* how much longer than computing a step may take, as a share of it */
     bool is_delayed; /* exchanges are overlapped with the next computation */
-    double keep;
+    double keep;     /* as in the reducer's options */
     size_t workers;
+    size_t size; /* of the model */
 };
+
+/* Bits per parameter that a worker sends in one of the two directions, averaged over both. */
+double syn_budget_bits(const struct syn_budget_setup *setup, size_t level);
+
+/* The processor time that an exchange takes, relative to that of everything in q4. */
+double syn_budget_work(const struct syn_budget_setup *setup, size_t level);
 
 /* One step of one worker, in milliseconds. */
 struct syn_budget_sample {

@@ -45,6 +45,7 @@ enum syn_status syn_fitting_open(struct syn_worker *worker, struct syn_fitting *
         .is_delayed = worker->schedule->is_delayed && !options->blocking_pull,
         .keep = options->reducer.keep,
         .workers = syn_group_workers(worker->group),
+        .size = worker->size,
     };
     made->budget = syn_budget_begin();
     made->is_measuring = made->setup.workers > 1 && !syn_group_is_one_process(worker->group);

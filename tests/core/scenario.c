@@ -12,6 +12,7 @@
 
 /* Odd sizes, a one-element tensor, an empty one. */
 static const size_t default_tensors[] = {500, 1, 0, 301, 201, SIZE_MAX};
+static const size_t long_tensors[] = {9000, 1, 7000, SIZE_MAX};
 static const size_t one_element[] = {1, SIZE_MAX};
 static const size_t nothing[] = {0, SIZE_MAX};
 static const size_t no_tensors[] = {SIZE_MAX};
@@ -157,6 +158,10 @@ const struct scenario all_scenarios[] = {
     {.name = "adaptive",
      .recipe = "ssgd",
      .settings = {{"density", "0.02"}, {"values", "q4"}, ADAPTIVE}},
+    {.name = "adaptive, long lists",
+     .recipe = "ssgd",
+     .settings = {{"density", "0.3"}, {"values", "q4"}, ADAPTIVE},
+     .tensors = long_tensors},
     {.name = "adaptive of all",
      .recipe = "ssgd",
      .settings = {{"density", "1"}, {"values", "q4"}, ADAPTIVE}},

@@ -7,7 +7,9 @@
 
 #include "worker/budget.h"
 
-enum { WORKERS = 3 };
+enum { WORKERS = 3, SIZE = 5000000 };
+
+static const struct syn_budget_setup usual = {.keep = 2, .workers = WORKERS, .size = SIZE};
 
 struct world {
     struct syn_budget_setup setup;
@@ -23,7 +25,7 @@ struct world {
 static struct world world_of(double compute_ms, double dense_ms)
 {
     return (struct world){
-        .setup = {.overhead = 0.03, .is_delayed = true, .keep = 2, .workers = WORKERS},
+        .setup = {.overhead = 0.03, .is_delayed = true, .keep = 2, .workers = WORKERS, .size = SIZE},
         .compute_ms = compute_ms,
         .latency_ms = 0.2,
         .ms_per_bit = dense_ms / 32,
@@ -40,7 +42,7 @@ static double noise(struct world *world)
 
 static double exchange_ms(const struct world *world, size_t level)
 {
-    return world->latency_ms + world->ms_per_bit * syn_budget_bits(level, world->setup.keep);
+    return world->latency_ms + world->ms_per_bit * syn_budget_bits(&world->setup, level);
 }
 
 /* How long a step takes at that level, over computing. */
@@ -51,7 +53,24 @@ static double overhead_at(const struct world *world, size_t level)
 
 static double work_ms(const struct world *world, size_t level)
 {
-    return world->work_ms * syn_budget_work(level, world->setup.keep);
+    return world->work_ms * syn_budget_work(&world->setup, level);
+}
+
+/* Short lists go to every worker, longer ones to owners: more of the bytes of either, as many
+ * workers as there are. */
+static void bits_are_those_of_the_way_that_a_list_takes(void **state)
+{
+    (void)state;
+    struct syn_budget_setup setup = {.keep = 2, .workers = 4, .size = 1000000};
+    size_t last = SYN_BUDGET_LEVELS - 1; /* 1000 entries, 3000 to the others */
+    double gathered = syn_budget_bits(&setup, last);
+    setup.size = 10000000;
+    double split = syn_budget_bits(&setup, last);
+    assert_true(fabs(gathered / split - 4.0 / 3) < 1e-9);
+    setup.workers = 16;
+    assert_true(syn_budget_bits(&setup, last) == split);
+    setup.keep = 0;
+    assert_true(fabs(syn_budget_bits(&setup, last) / split - 17.0 / 3) < 1e-9);
 }
 
 static void live_through(struct world *world, struct syn_budget *budget, size_t decisions)
@@ -81,13 +100,13 @@ static void levels_are_ever_poorer_and_bounded(void **state)
 {
     (void)state;
     for (size_t level = 1; level < SYN_BUDGET_LEVELS; level++) {
-        assert_true(syn_budget_bits(level, 2) < syn_budget_bits(level - 1, 2));
+        assert_true(syn_budget_bits(&usual, level) < syn_budget_bits(&usual, level - 1));
         assert_true(syn_budget_density(level) <= syn_budget_density(level - 1));
         if (level != SYN_BUDGET_FIRST + 1) /* the longest list */
-            assert_true(syn_budget_work(level, 2) < syn_budget_work(level - 1, 2));
+            assert_true(syn_budget_work(&usual, level) < syn_budget_work(&usual, level - 1));
     }
-    assert_true(syn_budget_work(SYN_BUDGET_FIRST, 2) == 1);
-    assert_true(syn_budget_work(SYN_BUDGET_FIRST + 1, 2) > 3);
+    assert_true(syn_budget_work(&usual, SYN_BUDGET_FIRST) == 1);
+    assert_true(syn_budget_work(&usual, SYN_BUDGET_FIRST + 1) > 3);
     assert_true(syn_budget_density(SYN_BUDGET_LEVELS - 1) == 0.001);
     assert_string_equal(syn_budget_values(0), "f32");
     assert_string_equal(syn_budget_values(1), "q8");
@@ -168,7 +187,7 @@ static void a_decision_moves_a_little_at_a_time(void **state)
         world.ms_per_bit = i < 20 ? 50000 : 0.001;
         live_through(&world, &budget, 1);
         bool skips_lists = before > SYN_BUDGET_FIRST && budget.level <= SYN_BUDGET_FIRST &&
-                           syn_budget_work(before - 2, 2) >= 1;
+                           syn_budget_work(&usual, before - 2) >= 1;
         assert_true(budget.level <= before + 6);
         assert_true(before <= budget.level + 2 || skips_lists);
     }
@@ -288,9 +307,9 @@ static void lists_that_take_more_work_than_everything_are_skipped(void **state)
         if (i == 50)
             world.work_ms = 1.5;
         live_through(&world, &budget, 1);
-        if (budget.level != SYN_BUDGET_FIRST && syn_budget_work(budget.level, 2) >= 1)
+        if (budget.level != SYN_BUDGET_FIRST && syn_budget_work(&usual, budget.level) >= 1)
             fail_msg("decision %zu: level %u takes %g times the work", i, budget.level,
-                     syn_budget_work(budget.level, 2));
+                     syn_budget_work(&usual, budget.level));
         if (i == 49 && work_ms(&world, budget.level) > 3.75)
             fail_msg("level %u takes %g ms of work", budget.level, work_ms(&world, budget.level));
     }
@@ -304,7 +323,7 @@ static void on_a_slow_link_lists_are_used_whatever_work_they_take(void **state)
     world.work_ms = 0.5;
     struct syn_budget budget = syn_budget_begin();
     live_through(&world, &budget, 60);
-    assert_true(syn_budget_density(budget.level) < 1 && syn_budget_work(budget.level, 2) > 1);
+    assert_true(syn_budget_density(budget.level) < 1 && syn_budget_work(&usual, budget.level) > 1);
 }
 
 static void work_on_a_core_of_its_own_costs_nothing(void **state)
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(levels_are_ever_poorer_and_bounded),
         cmocka_unit_test(a_decision_sees_the_slowest_computing_and_the_quickest_exchange),
         cmocka_unit_test(a_link_that_has_become_faster_is_tried_without_patience),
+        cmocka_unit_test(bits_are_those_of_the_way_that_a_list_takes),
         cmocka_unit_test(what_fits_is_found_on_any_link),
         cmocka_unit_test(a_link_that_carries_everything_gets_everything),
         cmocka_unit_test(a_decision_moves_a_little_at_a_time),

@@ -67,6 +67,22 @@ static void allgather_takes_what_its_formula_says(void **state)
     }
 }
 
+/* As the exchange itself: few entries go to every worker, more to owners. */
+static void lists_of_a_step_take_the_way_that_suits_their_length(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t entries;
+        const char *way;
+    } cases[] = {{100, "allgather"}, {100000, "split"}};
+    for (int i = 0; i < 2; i++) {
+        struct syn_traffic adaptive = traffic_of("adaptive", SYN_TIMING_SYNC, 300);
+        struct syn_traffic list = traffic_of(cases[i].way, SYN_TIMING_SYNC, 300);
+        adaptive.entries = cases[i].entries;
+        assert_near(step_ms(cluster_of(5, 0), adaptive), step_ms(cluster_of(5, 0), list));
+    }
+}
+
 /* Pieces, which their owners add up, and sums: of all lists, or of as many entries as are kept. */
 static void split_takes_what_its_formula_says(void **state)
 {
@@ -453,6 +469,7 @@ int main(void)
         cmocka_unit_test(ring_takes_what_its_formula_says),
         cmocka_unit_test(allgather_takes_what_its_formula_says),
         cmocka_unit_test(split_takes_what_its_formula_says),
+        cmocka_unit_test(lists_of_a_step_take_the_way_that_suits_their_length),
         cmocka_unit_test(gtopk_takes_its_rounds),
         cmocka_unit_test(gtopk_takes_about_two_hops_more_for_other_numbers),
         cmocka_unit_test(gtopk_tree_goes_up_and_down),

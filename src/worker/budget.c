@@ -12,6 +12,10 @@
  * list of a quarter of the entries takes three times the work of all of them in four bits. Such
  * forms help only if the link is too slow; if the processor is, they are skipped both ways.
  *
+ * From everything in four bits to a list that takes three quarters of its work is a fall by a
+ * factor of fifty in entries, for a quarter of a few hundredths of a step. So while the link carries
+ * everything, it may take twice as much of the processor as other forms.
+ *
  * If a step has become too long, the level falls as far as necessary. Richer forms are tried in
  * small steps and, if they do not fit, less and less often until something has changed: otherwise,
  * a link whose capacity lies between two forms would make every other decision wrong. */
@@ -32,6 +36,8 @@
 #define MOST_HOLD   64 /* decisions */
 #define FLOOR_GROWS 1.01
 #define SLACK       1.25 /* times the overhead: processor time taken that leads to a fall */
+#define WORTH       2    /* the same for everything in four bits */
+#define RETURN      0.75 /* share of that at which it is returned to */
 #define CHANGED     0.7  /* cost falls to this share: the link became faster, or computing slower */
 
 static const struct {
@@ -145,13 +151,20 @@ struct room {
     const struct syn_budget_setup *setup;
     double bits;       /* per parameter, that the link carries in the allowed time */
     double work;       /* that leaves computing its share; see syn_budget_work() */
+    double all_work;   /* the same for everything in four bits */
     bool is_link_slow; /* otherwise, if steps are too long, the processor is the reason */
 };
+
+static bool is_all_in_few_bits(size_t level)
+{
+    return level == DENSE_LEVELS - 1;
+}
 
 static bool fits(const struct room *room, size_t level)
 {
     return syn_budget_bits(room->setup, level) <= MARGIN * room->bits &&
-           syn_budget_work(room->setup, level) <= room->work;
+           syn_budget_work(room->setup, level) <=
+               (is_all_in_few_bits(level) ? room->all_work : room->work);
 }
 
 static void fall(struct syn_budget *budget, const struct room *room)
@@ -171,13 +184,16 @@ static void fall(struct syn_budget *budget, const struct room *room)
     budget->patience = 2 * budget->patience < MOST_HOLD ? 2 * budget->patience : MOST_HOLD;
 }
 
-/* The next richer form: everything in four bits, where that takes less work than a longer list. */
+/* The next richer form. Instead of a longer list that takes more work or does not fit, everything
+ * in four bits. */
 static uint32_t richer(const struct room *room, uint32_t level)
 {
     uint32_t all = DENSE_LEVELS - 1;
+    if (level <= all)
+        return level - 1;
     bool is_work_saved =
-        level > all && syn_budget_work(room->setup, level - 1) >= syn_budget_work(room->setup, all);
-    return is_work_saved && fits(room, all) ? all : level - 1;
+        syn_budget_work(room->setup, level - 1) >= syn_budget_work(room->setup, all);
+    return (is_work_saved || !fits(room, level - 1)) && fits(room, all) ? all : level - 1;
 }
 
 static void rise(struct syn_budget *budget, const struct room *room)
@@ -200,6 +216,12 @@ static double floor_of(struct syn_budget *budget, double taken)
     return budget->floor;
 }
 
+/* Work that takes a share `most` of computing, if this work takes `taken`. */
+static double grown(double work, double most, double taken)
+{
+    return taken > 0 ? work * most / taken : (double)INFINITY;
+}
+
 void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup *setup,
                        const struct syn_budget_sample *samples)
 {
@@ -213,15 +235,17 @@ void syn_budget_decide(struct syn_budget *budget, const struct syn_budget_setup 
     double allowed = compute * (setup->overhead + (setup->is_delayed ? 1 : 0));
     double per_bit = exchange / syn_budget_bits(setup, budget->level);
     double taken = fmax(0, seen.taken - floor_of(budget, seen.taken));
-    double work_grows = taken > 0 ? fmax(setup->overhead, 1e-3) / taken : (double)INFINITY;
+    double overhead = fmax(setup->overhead, 1e-3);
+    double work = syn_budget_work(setup, budget->level);
     struct room room = {.setup = setup,
                         .bits = allowed / per_bit,
-                        .work = syn_budget_work(setup, budget->level) * work_grows,
+                        .work = grown(work, overhead, taken),
+                        .all_work = grown(work, WORTH * RETURN * overhead, seen.taken),
                         .is_link_slow = exchange > MARGIN * allowed};
     budget->compute_ms = compute;
     budget->exchange_ms = exchange;
-    if (exchange > allowed || seen.wait > setup->overhead * compute ||
-        taken > SLACK * setup->overhead) {
+    double most_taken = (is_all_in_few_bits(budget->level) ? WORTH : SLACK) * setup->overhead;
+    if (exchange > allowed || seen.wait > setup->overhead * compute || taken > most_taken) {
         budget->fallen_at = per_bit / fmax(allowed, 1e-9);
         fall(budget, &room);
         return;

@@ -302,7 +302,7 @@ static void a_little_too_much_work_is_within_the_noise(void **state)
 static void lists_that_take_more_work_than_everything_are_skipped(void **state)
 {
     (void)state;
-    struct world world = busy_world(5);
+    struct world world = busy_world(8);
     struct syn_budget budget = syn_budget_begin();
     for (size_t i = 0; i < 100; i++) {
         if (i == 50)
@@ -314,6 +314,23 @@ static void lists_that_take_more_work_than_everything_are_skipped(void **state)
         if (i == 49 && work_ms(&world, budget.level) > 3.75)
             fail_msg("level %u takes %g ms of work", budget.level, work_ms(&world, budget.level));
     }
+    assert_int_equal(budget.level, SYN_BUDGET_FIRST);
+}
+
+/* On a link that carries it, it is not given up for a fiftieth of the entries at three quarters of
+ * its work, and is returned to from there. */
+static void everything_in_four_bits_may_take_more_of_the_processor(void **state)
+{
+    (void)state;
+    struct world world = busy_world(5);
+    struct syn_budget budget = syn_budget_begin();
+    for (size_t i = 0; i < 60; i++) {
+        live_through(&world, &budget, 1);
+        assert_int_equal(budget.level, SYN_BUDGET_FIRST);
+    }
+    world.work_ms = 4;
+    budget.level = 12;
+    live_through(&world, &budget, 60);
     assert_int_equal(budget.level, SYN_BUDGET_FIRST);
 }
 
@@ -380,6 +397,7 @@ int main(void)
         cmocka_unit_test(work_that_computing_pays_for_counts_as_time),
         cmocka_unit_test(a_little_too_much_work_is_within_the_noise),
         cmocka_unit_test(lists_that_take_more_work_than_everything_are_skipped),
+        cmocka_unit_test(everything_in_four_bits_may_take_more_of_the_processor),
         cmocka_unit_test(on_a_slow_link_lists_are_used_whatever_work_they_take),
         cmocka_unit_test(work_on_a_core_of_its_own_costs_nothing),
         cmocka_unit_test(the_same_times_give_the_same_decisions),

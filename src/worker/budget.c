@@ -13,8 +13,8 @@
  * forms help only if the link is too slow; if the processor is, they are skipped both ways.
  *
  * From everything in four bits to a list that takes three quarters of its work is a fall by a
- * factor of fifty in entries, for a quarter of a few hundredths of a step. So while the link carries
- * everything, it may take twice as much of the processor as other forms.
+ * factor of fifty in entries, for a quarter of a few hundredths of a step. So while the link
+ * carries everything, it may take twice as much of the processor as other forms.
  *
  * If a step has become too long, the level falls as far as necessary. Richer forms are tried in
  * small steps and, if they do not fit, less and less often until something has changed: otherwise,

@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 
-#define MOST_SENT 4096 /* entries, to all other workers together */
+#define MOST_SENT    4096 /* entries, to all other workers together */
+#define MOST_WORKERS 8    /* with more, longer lists through owners would take far fewer bytes */
 
 extern const struct syn_exchange_type syn_exchange_allgather;
 
@@ -19,15 +20,16 @@ struct syn_short_lists {
 
 bool syn_lists_are_short(size_t entries, size_t workers)
 {
-    return workers < 2 || entries <= MOST_SENT / (workers - 1);
+    return workers < 2 || (workers <= MOST_WORKERS && entries <= MOST_SENT / (workers - 1));
 }
 
-/* The same for lists that are short. */
+/* The same for lists that are short, of which there are none with many workers. */
 static struct syn_exchange_setup shortened(const struct syn_exchange_setup *setup)
 {
+    size_t workers = setup->group->workers;
     struct syn_exchange_setup made = *setup;
-    if (!syn_lists_are_short(setup->limit, setup->group->workers))
-        made.limit = MOST_SENT / (setup->group->workers - 1);
+    if (!syn_lists_are_short(setup->limit, workers))
+        made.limit = workers <= MOST_WORKERS ? MOST_SENT / (workers - 1) : 1;
     return made;
 }
 

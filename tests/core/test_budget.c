@@ -69,6 +69,7 @@ static void bits_are_those_of_the_way_that_a_list_takes(void **state)
     double split = syn_budget_bits(&setup, last);
     assert_true(fabs(gathered / split - 4.0 / 3) < 1e-9);
     setup.workers = 16;
+    setup.size = 100000; /* 100 entries, but many workers */
     assert_true(syn_budget_bits(&setup, last) == split);
     setup.keep = 0;
     assert_true(fabs(syn_budget_bits(&setup, last) / split - 17.0 / 3) < 1e-9);

@@ -3,8 +3,8 @@
  * sum is dropped. It takes P / (1 + keep) times the bytes of split, which bounds how long a list
  * may be: all that a worker sends is a few packets of the network at most.
  *
- * In the lab, with two hosts to a core and 431 entries of LeNet, split took 0.6 to 0.7 ms of a step
- * of 11 more than this; half of its time is the system's, for messages and for waking up. */
+ * In the lab, with two hosts to a core and 431 entries of LeNet, a step of fit takes 10.9 ms with
+ * this and took 11.4 with split, computing alone 9.8. */
 #ifndef SYN_EXCHANGE_SHORT_LISTS_H
 #define SYN_EXCHANGE_SHORT_LISTS_H
 

@@ -30,8 +30,8 @@ static int run(const struct command *self, int argc, char **argv)
             : "%llu floats, %zu entries, values %s, indices %s: %zu bytes, %.3f bits per index "
               "(entropy %.3f), encode %.3f ms, decode %.3f ms, %.0f M entries/s together, "
               "select %.2f ms\n";
-    printf(form, (unsigned long long)flags.n, got.count, flags.reducer.values, got.indices,
-           got.bytes, got.bits_per_index, got.entropy_bits, got.encode_ms, got.decode_ms, millions,
+    printf(form, (unsigned long long)flags.n, got.count, got.values, got.indices, got.bytes,
+           got.bits_per_index, got.entropy_bits, got.encode_ms, got.decode_ms, millions,
            select.pick_ms);
     return EXIT_GOOD;
 }

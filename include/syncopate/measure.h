@@ -36,7 +36,8 @@ struct syn_codec_measure {
     double entropy_bits;   /* log2(size choose count) / count */
     double encode_ms;
     double decode_ms;
-    const char *indices; /* the form that was chosen */
+    const char *values; /* the forms that were chosen */
+    const char *indices;
 };
 
 /* Measure the options' values and indices on a random list of density * size entries. */

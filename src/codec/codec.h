@@ -58,9 +58,13 @@ const struct syn_index_type *syn_index_find(const char *name);
 const struct syn_value_type *syn_value_row(size_t i);
 const struct syn_value_type *syn_value_find(const char *name);
 
-/* The choices for options: "auto" and then the rows for indices; the rows for values. */
+/* The choices for options: "auto" and then the rows. */
 const char *syn_indices_name(size_t i);
-const char *syn_values_name(size_t i);
+const char *syn_values_choice(size_t i);
+
+/* The name of a row for a choice. "auto" in lists is four bits: their rounding errors wait in the
+ * residual with what is not sent, and cost no accuracy (docs/results.md). */
+const char *syn_values_chosen(const char *choice, bool in_lists);
 
 /* What a packet is about; the same in all workers' packets of one bucket and step. */
 struct syn_packet_about {

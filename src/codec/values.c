@@ -15,7 +15,14 @@ const char *syn_value_name(size_t i);
 
 SYN_TABLE(value, struct syn_value_type)
 
-const char *syn_values_name(size_t i)
+const char *syn_values_choice(size_t i)
 {
-    return syn_value_name(i);
+    return i == 0 ? syn_auto_word(0) : syn_value_name(i - 1);
+}
+
+const char *syn_values_chosen(const char *choice, bool in_lists)
+{
+    if (syn_value_find(choice))
+        return choice;
+    return in_lists ? "q4" : "f32";
 }

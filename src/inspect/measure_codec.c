@@ -52,7 +52,7 @@ static enum syn_status time_once(struct bench *bench, const struct syn_reducer_o
                                  const struct syn_packet_about *about, size_t turn,
                                  struct syn_codec_measure *result)
 {
-    const struct syn_value_type *values = syn_value_find(options->values);
+    const struct syn_value_type *values = syn_value_find(result->values);
     struct syn_packet_content content;
     syn_list_copy(&bench->copy, &bench->list);
     int64_t began = syn_clock_ns();
@@ -74,7 +74,8 @@ enum syn_status syn_measure_codec(const struct syn_reducer_options *options, siz
     if (size == 0 || size > UINT32_MAX || repeats == 0)
         return syn_fail(SYN_INVALID, "nothing to measure: %zu floats, %zu repeats", size, repeats);
     size_t count = syn_select_share(options->density, size);
-    size_t bound = syn_packet_bound(syn_value_find(options->values),
+    result->values = syn_values_chosen(options->values, true);
+    size_t bound = syn_packet_bound(syn_value_find(result->values),
                                     syn_index_find(options->indices), count, size);
     struct syn_packet_about about = {.size = (uint32_t)size, .limit = (uint32_t)count};
     struct bench bench = {0};

@@ -185,11 +185,11 @@ enum syn_status syn_measure_exchange(struct syn_group *group,
     if (size == 0 || size > UINT32_MAX || repeats == 0)
         return syn_fail(SYN_INVALID, "nothing to measure: %zu floats, %zu repeats", size, repeats);
     struct bench bench = {
-        .type = syn_exchange_find(options->exchange),
+        .type = syn_exchange_find(resolved.exchange),
         .setup = {.group = group,
                   .size = size,
                   .limit = syn_select_share(options->density, size),
-                  .values = syn_value_find(options->values),
+                  .values = syn_value_find(resolved.values),
                   .indices = syn_index_find(options->indices),
                   .putback = syn_reducer_putback(&resolved),
                   .keep = options->keep},

@@ -1,6 +1,6 @@
 /* gTop-k: the k largest entries over all workers, found by pairwise merging. Momentum, if any, is
  * applied before selection. A hundredth of the entries: with a thousandth, as published, LeNet and
- * ResNet-20 end below ssgd (docs/results.md). */
+ * ResNet-20 end below ssgd (docs/results.md). Between workers "auto" is four bits, to servers f32. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_gtopk = {
@@ -8,7 +8,7 @@ const struct syn_recipe_type syn_recipe_gtopk = {
     .settings = {{"residual", "corrected"},
                  {"select", "topk"},
                  {"density", "0.01"},
-                 {"values", "f32"},
+                 {"values", "auto"},
                  {"exchange", "gtopk"},
                  {"schedule", "sync"},
                  {"momentum_form", "corrected"}},

@@ -6,7 +6,7 @@ const struct syn_recipe_type syn_recipe_od_sgd = {
     .part = {"od-sgd", "one-step delay: the whole gradient, exchanged during the next step"},
     .settings = {{"residual", "auto"},
                  {"select", "all"},
-                 {"values", "f32"},
+                 {"values", "auto"},
                  {"exchange", "ring"},
                  {"schedule", "od"},
                  {"warmup", "200"},

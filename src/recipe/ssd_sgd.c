@@ -13,7 +13,7 @@ const struct syn_recipe_type syn_recipe_ssd_sgd = {
     .settings = {{"residual", "auto"},
                  {"select", "all"},
                  {"density", "0.05"},
-                 {"values", "f32"},
+                 {"values", "auto"},
                  {"exchange", "ring"},
                  {"schedule", "ssd"},
                  {"delay", "4"},

@@ -9,7 +9,7 @@ const struct syn_recipe_type syn_recipe_topk = {
     .settings = {{"residual", "corrected"},
                  {"select", "topk"},
                  {"density", "0.01"},
-                 {"values", "f32"},
+                 {"values", "auto"},
                  {"exchange", "allgather"},
                  {"schedule", "sync"},
                  {"momentum_form", "corrected"}},

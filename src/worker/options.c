@@ -81,6 +81,25 @@ enum syn_status syn_worker_place(const struct syn_worker_options *resolved, doub
     return SYN_OK;
 }
 
+/* Whether servers will keep the weights, as far as can be known. */
+static bool is_on_servers(const struct syn_worker_options *options, size_t servers)
+{
+    const struct syn_store_type *store = syn_store_find(options->store);
+    if (store)
+        return store->has_servers;
+    return servers != SYN_SERVERS_UNKNOWN ? servers > 0
+                                          : syn_schedule_find(options->schedule)->is_async;
+}
+
+/* Servers cannot read values in blocks (refusals.def). */
+static void choose_values(struct syn_worker_options *options, size_t servers)
+{
+    struct syn_reducer_options *reducer = &options->reducer;
+    bool in_lists = !syn_select_find(reducer->select)->is_dense;
+    reducer->values =
+        syn_values_chosen(reducer->values, in_lists && !is_on_servers(options, servers));
+}
+
 /* Density auto needs an exchange that follows the density. */
 static void prepare_auto(struct syn_reducer_options *reducer)
 {
@@ -112,10 +131,8 @@ static const char *fitting_store(const struct syn_worker_options *options, bool 
 
 static void choose_store(struct syn_worker_options *options, size_t servers)
 {
-    bool is_known = servers != SYN_SERVERS_UNKNOWN;
-    bool is_async = syn_schedule_find(options->schedule)->is_async;
     if (!syn_store_find(options->store)) /* auto */
-        options->store = fitting_store(options, is_known ? servers > 0 : is_async);
+        options->store = fitting_store(options, is_on_servers(options, servers));
 }
 
 /* The traits as requested, before place_momentum(). */
@@ -165,6 +182,7 @@ enum syn_status syn_worker_resolve(struct syn_worker_options *options, size_t se
     uint64_t asked = asked_traits(options);
     SYN_TRY(syn_refuse(asked, chosen, sizeof chosen / sizeof chosen[0]));
     place_momentum(options);
+    choose_values(options, servers);
     prepare_auto(&options->reducer);
     SYN_TRY(syn_reducer_check(&options->reducer));
     SYN_TRY(syn_reducer_resolve(&options->reducer));

@@ -235,6 +235,26 @@ static void lamb_comes_to_the_same_weights_dense_and_sparse(void **state)
     }
 }
 
+/* A recipe's "auto" is the form that suits, for everyone or for servers; a form that is given is
+ * used. */
+static void values_auto_are_few_bits_between_workers_and_exact_to_servers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *recipe;
+        size_t servers;
+        const char *values;
+    } cases[] = {{"topk", 0, "q4"},    {"gtopk", 0, "q4"},   {"topk", 2, "f32"},
+                 {"od-sgd", 0, "f32"}, {"od-sgd", 2, "f32"}, {"ssd-sgd", 0, "f32"}};
+    for (int i = 0; i < 6; i++) {
+        struct cluster *chosen = cluster_of(cases[i].recipe, cases[i].servers);
+        struct cluster *given =
+            with(cluster_of(cases[i].recipe, cases[i].servers), "values", cases[i].values);
+        assert_string_equal(chosen->options.reducer.values, "auto");
+        assert_same_run(run_cluster(chosen, 3), run_cluster(given, 3), 3);
+    }
+}
+
 static void lamb_is_refused_where_tensors_are_divided(void **state)
 {
     (void)state;
@@ -280,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_step_moves_two_models_and_with_a_delay_of_k_one_and_a_kth),
         cmocka_unit_test(adamw_comes_to_the_same_weights_in_every_store),
         cmocka_unit_test(lamb_comes_to_the_same_weights_dense_and_sparse),
+        cmocka_unit_test(values_auto_are_few_bits_between_workers_and_exact_to_servers),
         cmocka_unit_test(lamb_is_refused_where_tensors_are_divided),
         cmocka_unit_test(what_makes_no_sense_with_adamw_is_refused),
     };

@@ -101,6 +101,14 @@ static struct syn_cluster cluster_of(const struct syn_advice *advice,
     };
 }
 
+/* What was measured around a ring is right for methods that send around it. Others also use pairs
+ * that are no neighbours there, and wait for the slowest of them. */
+static void use_every_pair(const struct syn_links_measure *links, struct syn_cluster *cluster)
+{
+    cluster->latency_ms = fmax(cluster->latency_ms, links->worst_latency_ms);
+    cluster->bytes_per_ms = fmin(cluster->bytes_per_ms, links->worst_bytes_per_ms);
+}
+
 /* Consecutive steps of a run with the same cost. */
 struct stage {
     uint64_t end;   /* the step after its last */
@@ -145,6 +153,8 @@ static enum syn_status simulate(const struct syn_train_options *options, struct 
     struct syn_cluster cluster = cluster_of(advice, &traffic);
     if (stage.density == SYN_AUTO)
         SYN_TRY(syn_traffic_fit(&worker, advice->params, &cluster, &traffic));
+    if (!traffic.is_reduced)
+        use_every_pair(&advice->links, &cluster);
     bool is_sparse = traffic.select_ms > 0;
     traffic.select_ms = 0; /* is part of the work */
     /* Adding dense arrays is part of the background work, and otherwise small compared with the

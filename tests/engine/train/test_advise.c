@@ -19,25 +19,32 @@ static struct syn_advice measured(double mbit_per_s)
     advice.alone_ms = advice.compute_ms = advice.together_ms = advice.sparse_ms = 25;
     advice.delayed_ms = 27;
     advice.links = (struct syn_links_measure){.latency_ms = 0.1,
+                                              .worst_latency_ms = 0.1,
                                               .bytes_per_ms = mbit_per_s * 125,
+                                              .worst_bytes_per_ms = mbit_per_s * 125,
                                               .together_latency_ms = 0.1,
                                               .together_ms = message_ms + 0.1,
                                               .rested_ms = message_ms + 0.1};
     return advice;
 }
 
-static struct syn_advice advice_with(const char *optimizer, uint64_t dense_below, double mbit_per_s,
-                                     uint64_t steps)
+static struct syn_advice advice_on(struct syn_advice links, const char *optimizer,
+                                   uint64_t dense_below, uint64_t steps)
 {
     struct syn_train_options options;
-    struct syn_advice advice = measured(mbit_per_s);
     struct syn_length length = {.steps = steps, .steps_per_epoch = 235};
     assert_ok(syn_train_defaults("lenet", &options));
     options.workers = 4;
     options.worker.optimizer.optimizer = optimizer;
     options.worker.reducer.dense_below = dense_below;
-    assert_ok(syn_advise_predict(&options, length, &advice));
-    return advice;
+    assert_ok(syn_advise_predict(&options, length, &links));
+    return links;
+}
+
+static struct syn_advice advice_with(const char *optimizer, uint64_t dense_below, double mbit_per_s,
+                                     uint64_t steps)
+{
+    return advice_on(measured(mbit_per_s), optimizer, dense_below, steps);
 }
 
 static struct syn_advice advice_for(double mbit_per_s, uint64_t steps)
@@ -139,6 +146,22 @@ static void for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late(void *
         assert_string_not_equal(sgd.rows[i].name, "diloco");
 }
 
+/* Around the ring the slow pair is not used. */
+static void a_slow_pair_slows_down_the_methods_that_use_it(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"topk", "gtopk", "strom"};
+    struct syn_advice links = measured(100);
+    links.links.worst_bytes_per_ms = 125; /* 1 Mbit/s */
+    links.links.worst_latency_ms = 20;
+    struct syn_advice even = advice_on(measured(100), "sgd", 0, 2000);
+    struct syn_advice uneven = advice_on(links, "sgd", 0, 2000);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(row_of(&uneven, lists[i])->step_ms > row_of(&even, lists[i])->step_ms + 20);
+    check_close(row_of(&uneven, "ssgd")->step_ms, row_of(&even, "ssgd")->step_ms, 1e-9);
+    check_close(row_of(&uneven, "od-sgd")->step_ms, row_of(&even, "od-sgd")->step_ms, 1e-9);
+}
+
 /* strom cannot send single tensors whole. */
 static void methods_that_the_settings_do_not_allow_are_left_out(void **state)
 {
@@ -158,6 +181,7 @@ int main(void)
         cmocka_unit_test(methods_without_a_warm_up_take_the_same_time_in_every_step),
         cmocka_unit_test(a_delay_that_has_not_begun_counts_as_waiting),
         cmocka_unit_test(densities_that_still_fall_count),
+        cmocka_unit_test(a_slow_pair_slows_down_the_methods_that_use_it),
         cmocka_unit_test(methods_that_the_settings_do_not_allow_are_left_out),
         cmocka_unit_test(for_adamw_local_steps_are_proposed_and_nothing_sparse_or_late),
     };

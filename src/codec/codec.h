@@ -62,9 +62,10 @@ const struct syn_value_type *syn_value_find(const char *name);
 const char *syn_indices_name(size_t i);
 const char *syn_values_choice(size_t i);
 
-/* The name of a row for a choice. "auto" in lists is four bits: their rounding errors wait in the
- * residual with what is not sent, and cost no accuracy (docs/results.md). */
-const char *syn_values_chosen(const char *choice, bool in_lists);
+/* The name of a row for a choice. "auto" is four bits where entries are left out: rounding errors
+ * wait in the residual with them, and cost no accuracy (docs/results.md). What is sent whole is
+ * sent exactly. */
+const char *syn_values_chosen(const char *choice, bool is_part);
 
 /* What a packet is about; the same in all workers' packets of one bucket and step. */
 struct syn_packet_about {

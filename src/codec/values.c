@@ -20,9 +20,9 @@ const char *syn_values_choice(size_t i)
     return i == 0 ? syn_auto_word(0) : syn_value_name(i - 1);
 }
 
-const char *syn_values_chosen(const char *choice, bool in_lists)
+const char *syn_values_chosen(const char *choice, bool is_part)
 {
     if (syn_value_find(choice))
         return choice;
-    return in_lists ? "q4" : "f32";
+    return is_part ? "q4" : "f32";
 }

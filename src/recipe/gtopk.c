@@ -1,6 +1,6 @@
 /* gTop-k: the k largest entries over all workers, found by pairwise merging. Momentum, if any, is
  * applied before selection. A hundredth of the entries: with a thousandth, as published, LeNet and
- * ResNet-20 end below ssgd (docs/results.md). Between workers "auto" is four bits, to servers f32. */
+ * ResNet-20 end below ssgd (docs/results.md). Values "auto" are of four bits, to servers f32. */
 #include "recipe/recipe.h"
 
 const struct syn_recipe_type syn_recipe_gtopk = {

@@ -24,12 +24,17 @@ double syn_reducer_density_most(const struct syn_reducer_options *options)
     return is_part ? options->density : SYN_ADAPTIVE_MOST;
 }
 
+bool syn_reducer_sends_part(const struct syn_reducer_options *options)
+{
+    return !syn_select_find(options->select)->is_dense && options->density < 1;
+}
+
 enum syn_status syn_reducer_resolve(struct syn_reducer_options *options)
 {
     SYN_TRY(syn_settings_check(&syn_reducer_settings, options));
-    bool is_dense = syn_select_find(options->select)->is_dense;
-    options->values = syn_values_chosen(options->values, !is_dense);
-    bool sends_all = is_dense && syn_value_find(options->values)->is_exact &&
+    options->values = syn_values_chosen(options->values, syn_reducer_sends_part(options));
+    bool sends_all = syn_select_find(options->select)->is_dense &&
+                     syn_value_find(options->values)->is_exact &&
                      !syn_exchange_find(options->exchange)->follows_density;
     if (!syn_residual_find(options->residual)) /* auto */
         options->residual = sends_all ? "none" : "feedback";

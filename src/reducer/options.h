@@ -6,6 +6,9 @@
 
 #include "exchange/exchange.h"
 
+/* Whether lists are sent that leave entries out; the options must have been checked one by one. */
+bool syn_reducer_sends_part(const struct syn_reducer_options *options);
+
 /* Check each option and replace "auto" values. */
 enum syn_status syn_reducer_resolve(struct syn_reducer_options *options);
 

@@ -95,9 +95,8 @@ static bool is_on_servers(const struct syn_worker_options *options, size_t serve
 static void choose_values(struct syn_worker_options *options, size_t servers)
 {
     struct syn_reducer_options *reducer = &options->reducer;
-    bool in_lists = !syn_select_find(reducer->select)->is_dense;
-    reducer->values =
-        syn_values_chosen(reducer->values, in_lists && !is_on_servers(options, servers));
+    bool is_part = syn_reducer_sends_part(reducer) && !is_on_servers(options, servers);
+    reducer->values = syn_values_chosen(reducer->values, is_part);
 }
 
 /* Density auto needs an exchange that follows the density. */

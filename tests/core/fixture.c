@@ -14,6 +14,7 @@ struct fixture fixture_for(const char *recipe)
     struct fixture fixture = {.tensors = three_tensors, .odd_one = 1};
     syn_reducer_defaults(&fixture.options);
     assert_ok(syn_recipe_apply(recipe, &fixture.options));
+    scenario_be_exact(&fixture.options);
     fixture.options.density = 0.05;
     return fixture;
 }

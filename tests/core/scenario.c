@@ -265,11 +265,18 @@ void scenario_weights(float *weights, size_t size)
         weights[i] = 2 - (float)(i % 5) * 0.7F;
 }
 
+void scenario_be_exact(struct syn_reducer_options *options)
+{
+    if (strcmp(options->values, "auto") == 0)
+        options->values = "f32";
+}
+
 enum syn_status scenario_options(const struct scenario *scenario,
                                  struct syn_reducer_options *options)
 {
     syn_reducer_defaults(options);
     enum syn_status status = syn_recipe_apply(scenario->recipe, options);
+    scenario_be_exact(options);
     for (size_t i = 0; i < 8 && scenario->settings[i][0] && status == SYN_OK; i++)
         status = syn_settings_set(&syn_reducer_settings, options, scenario->settings[i][0],
                                   scenario->settings[i][1]);

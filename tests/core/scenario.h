@@ -64,7 +64,11 @@ void scenario_gradient(enum gradients kind, size_t rank, size_t step, float *gra
 /* Weights to begin from, none of them zero, so that what takes zeros for them shows. */
 void scenario_weights(float *weights, size_t size);
 
-/* The options of a scenario. */
+/* Values "auto" become f32: what is compared with arithmetic must not be rounded. Forms that round
+ * are scenarios of their own. */
+void scenario_be_exact(struct syn_reducer_options *options);
+
+/* The options of a scenario; exact unless it names another form of values. */
 enum syn_status scenario_options(const struct scenario *scenario,
                                  struct syn_reducer_options *options);
 

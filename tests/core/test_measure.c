@@ -32,6 +32,7 @@ static struct fixture fixture_for(const char *recipe)
     syn_reducer_defaults(&fixture.options);
     assert_ok(syn_recipe_apply(recipe, &fixture.options));
     fixture.options.indices = "raw"; /* so that every list of k entries has the same size */
+    fixture.options.values = "f32";
     fixture.options.density = 0.02;
     return fixture;
 }

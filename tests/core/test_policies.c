@@ -273,6 +273,7 @@ static void policies_give_the_same_weights_with_and_without_servers(void **state
     for (size_t delayed = 0; delayed < 2; delayed++) {
         struct cluster *alone = with(cluster_of("topk", 0), "momentum", "0.9");
         struct cluster *served = with(cluster_of("topk", 2), "momentum", "0.9");
+        with(alone, "values", "f32");
         with(alone, "schedule", delayed ? "od" : "sync");
         with(served, "schedule", delayed ? "od" : "sync");
         alone->policies = served->policies = mixed;

@@ -243,13 +243,16 @@ static void values_auto_are_few_bits_between_workers_and_exact_to_servers(void *
     static const struct {
         const char *recipe;
         size_t servers;
-        const char *values;
-    } cases[] = {{"topk", 0, "q4"},    {"gtopk", 0, "q4"},   {"topk", 2, "f32"},
-                 {"od-sgd", 0, "f32"}, {"od-sgd", 2, "f32"}, {"ssd-sgd", 0, "f32"}};
-    for (int i = 0; i < 6; i++) {
+        const char *density, *values;
+    } cases[] = {{"topk", 0, "0.1", "q4"},    {"gtopk", 0, "0.1", "q4"},
+                 {"topk", 2, "0.1", "f32"},   {"topk", 0, "1", "f32"},
+                 {"gtopk", 0, "1", "f32"},    {"od-sgd", 0, "0.1", "f32"},
+                 {"od-sgd", 2, "0.1", "f32"}, {"ssd-sgd", 0, "0.1", "f32"}};
+    for (int i = 0; i < 8; i++) {
         struct cluster *chosen = cluster_of(cases[i].recipe, cases[i].servers);
-        struct cluster *given =
-            with(cluster_of(cases[i].recipe, cases[i].servers), "values", cases[i].values);
+        struct cluster *given = cluster_of(cases[i].recipe, cases[i].servers);
+        with(chosen, "density", cases[i].density);
+        with(with(given, "density", cases[i].density), "values", cases[i].values);
         assert_string_equal(chosen->options.reducer.values, "auto");
         assert_same_run(run_cluster(chosen, 3), run_cluster(given, 3), 3);
     }

@@ -405,6 +405,9 @@ static void traffic_is_what_the_recipes_send(void **state)
     assert_ok(syn_traffic_of(&options, 1000000, 0, &traffic));
     assert_string_equal(traffic.pattern, "gtopk");
     assert_int_equal(traffic.pull_every, 1);
+    assert_true(traffic.bytes > 1000 * (4 + 11.3) / 8 && traffic.bytes < 1000 * (4.2 + 11.5) / 8);
+    options.reducer.values = "f32";
+    assert_ok(syn_traffic_of(&options, 1000000, 0, &traffic));
     assert_true(traffic.bytes > 1000 * (32 + 11.3) / 8 && traffic.bytes < 1000 * (32 + 11.5) / 8);
 }
 

@@ -126,7 +126,7 @@ def unused_parameters_are_zero(rank, workers):
 def half_precision_keeps_residuals_in_full(rank, workers):
     import syncopate.torch
     ddp = DistributedDataParallel(Terms(torch.float16))  # gloo knows no bfloat16
-    attached = syncopate.torch.attach(ddp, "topk", density=0.01)
+    attached = syncopate.torch.attach(ddp, "topk", density=0.01, values="f32")
     given = gradients_of(rank, 0, torch.float16)
     ddp(given).backward()
     flat = torch.cat([given[name].float().flatten() for name in attached.layout.names])

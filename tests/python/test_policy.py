@@ -29,7 +29,7 @@ def own_gradients(rank, step):
 def attach_sends_dense_tensors_whole_and_others_by_their_share(rank, workers):
     import syncopate.torch
     ddp = DistributedDataParallel(make_model(), broadcast_buffers=False)
-    attached = syncopate.torch.attach(ddp, "gtopk", density=0.01,
+    attached = syncopate.torch.attach(ddp, "gtopk", density=0.01, values="f32",
                                       policy={"*": 0.25, "1.*": "dense", ddp.module[3].weight: 0.5, "*.bias": "dense"})
     loss_of(ddp, rank, 0).backward()
     expected = own_gradients(rank, 0)

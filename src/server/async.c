@@ -1,4 +1,5 @@
-/* Asynchronous serving: each push is applied as it arrives and answered with the weights after it.
+/* Asynchronous serving: each step is applied as its last push arrives, and answered with the
+ * weights after it. A step has several pushes if tensors have policies; the earlier ones are held.
  * Each worker has one request under way with the server at any time, its message or the answer;
  * their order of completion is not deterministic, so no two runs are the same.
  *
@@ -31,7 +32,12 @@ static void remember(const struct syn_shard *shard, struct syn_shard_worker *wor
 static enum syn_status take_push(struct syn_shard *shard, size_t rank)
 {
     struct syn_shard_worker *worker = &shard->workers[rank];
+    if (!(worker->head.flags & SYN_MESSAGE_ENDS)) {
+        SYN_TRY(syn_shard_hold(shard, rank));
+        return syn_shard_receive(shard, rank);
+    }
     worker->staleness = shard->version - worker->version;
+    syn_shard_release(shard, rank);
     SYN_TRY(syn_shard_add(shard, rank));
     SYN_TRY(syn_shard_apply(shard, 1, worker->head.lr, worker));
     worker->steps++;

@@ -26,6 +26,8 @@ static enum syn_status open_workers(struct syn_shard *shard)
             SYN_TRY(syn_allocate(count, sizeof(float), &worker->weights));
             memcpy(worker->weights, shard->weights, count * sizeof(float));
         }
+        bool is_async = syn_schedule_find(shard->options.schedule)->is_async;
+        SYN_TRY(syn_list_open(&worker->held, is_async && !shard->form.is_dense ? count : 0));
     }
     return SYN_OK;
 }
@@ -60,6 +62,7 @@ void syn_shard_close(struct syn_shard *shard)
     for (size_t i = 0; shard->workers && i < shard->group->workers; i++) {
         free(shard->workers[i].message);
         free(shard->workers[i].weights);
+        syn_list_close(&shard->workers[i].held);
     }
     free(shard->workers);
     free(shard->requests);
@@ -131,32 +134,59 @@ static void add_dense(struct syn_shard *shard, const struct syn_message_head *he
     }
 }
 
-static enum syn_status add_list(struct syn_shard *shard, size_t worker,
-                                const struct syn_message_head *head, const uint8_t *body)
+/* Decode the worker's push into shard->list; indices count from head.first. */
+static enum syn_status decode(struct syn_shard *shard, size_t rank)
 {
-    struct syn_list *list = &shard->list;
+    const struct syn_message_head *head = &shard->workers[rank].head;
+    const uint8_t *body = shard->workers[rank].message + sizeof *head;
     struct syn_packet_about about = {
         .sequence = head->step, .bucket = head->bucket, .size = head->count, .limit = head->limit};
     struct syn_packet_content content;
-    SYN_TRY(syn_packet_decode(&about, body, head->bytes, worker, list, &content));
-    if (content.is_nonfinite)
-        return complain(shard, head->first + content.nonfinite_entry);
-    float *sum = shard->sum + head->first;
-    for (size_t i = 0; i < list->count; i++)
-        sum[list->index[i]] += list->value[i];
-    return SYN_OK;
+    SYN_TRY(syn_packet_decode(&about, body, head->bytes, rank, &shard->list, &content));
+    return content.is_nonfinite ? complain(shard, head->first + content.nonfinite_entry) : SYN_OK;
 }
 
 enum syn_status syn_shard_add(struct syn_shard *shard, size_t rank)
 {
     const struct syn_shard_worker *worker = &shard->workers[rank];
-    const uint8_t *body = worker->message + sizeof worker->head;
+    const struct syn_list *list = &shard->list;
+    float *sum = shard->sum + worker->head.first;
     if (worker->head.count == 0)
         return SYN_OK;
-    if (!shard->form.is_dense)
-        return add_list(shard, rank, &worker->head, body);
-    add_dense(shard, &worker->head, body);
+    if (shard->form.is_dense) {
+        add_dense(shard, &worker->head, worker->message + sizeof worker->head);
+        return SYN_OK;
+    }
+    SYN_TRY(decode(shard, rank));
+    for (size_t i = 0; i < list->count; i++)
+        sum[list->index[i]] += list->value[i];
     return SYN_OK;
+}
+
+enum syn_status syn_shard_hold(struct syn_shard *shard, size_t rank)
+{
+    struct syn_shard_worker *worker = &shard->workers[rank];
+    const struct syn_list *list = &shard->list;
+    struct syn_list *held = &worker->held;
+    if (worker->head.count == 0)
+        return SYN_OK;
+    if (shard->form.is_dense)
+        return syn_fail(SYN_FORMAT, "worker %zu sent a dense gradient in parts", rank);
+    SYN_TRY(decode(shard, rank));
+    if (list->count > held->capacity - held->count)
+        return syn_fail(SYN_FORMAT, "worker %zu sent more than %zu entries in one step", rank,
+                        held->capacity);
+    for (size_t i = 0; i < list->count; i++)
+        syn_list_append(held, worker->head.first + list->index[i], list->value[i]);
+    return SYN_OK;
+}
+
+void syn_shard_release(struct syn_shard *shard, size_t rank)
+{
+    struct syn_list *held = &shard->workers[rank].held;
+    for (size_t i = 0; i < held->count; i++)
+        shard->sum[held->index[i]] += held->value[i];
+    held->count = 0;
 }
 
 /* DC-ASGD: the gradient g was computed at weights p, which have since moved to w; to first order it

@@ -18,6 +18,7 @@ struct syn_shard_worker {
     uint64_t steps;               /* async: pushes applied */
     uint64_t staleness;           /* async: of the last push */
     float *weights;               /* [count] those weights, for delay compensation; or NULL */
+    struct syn_list held;         /* async: entries of its step's earlier messages, in any order */
     bool is_settling;             /* async: waits for the others to settle */
     bool is_unanswered;           /* async: its push was applied but not answered yet */
     bool has_left;                /* async */
@@ -54,6 +55,11 @@ enum syn_status syn_shard_read(struct syn_shard *shard, size_t rank);
 
 /* Add that message, a push, to the sum. */
 enum syn_status syn_shard_add(struct syn_shard *shard, size_t rank);
+
+/* (async) Hold the entries of that message, a push that is not the last of its step, until they are
+ * released to the sum: other workers' steps are applied meanwhile. */
+enum syn_status syn_shard_hold(struct syn_shard *shard, size_t rank);
+void syn_shard_release(struct syn_shard *shard, size_t rank);
 
 /* Apply the sum of this many workers' pushes and start a new sum. SYN_NONFINITE names the tensor.
  *   worker  whose single push it is, compensated for its delay if the options ask for it; or

@@ -275,6 +275,21 @@ static void a_worker_that_settles_holds_nobody_back(void **state)
     assert_memory_equal(settling.weights[1], settling.weights[0], sizeof settling.weights[0]);
 }
 
+/* With plain descent, weights move by -lr times all that was applied. */
+static void check_that_nothing_is_lost(const struct cluster *cluster, size_t workers, double unit)
+{
+    for (size_t i = 0; i < CLUSTER_SIZE; i++) {
+        double handed = 0;
+        double left = 0;
+        for (size_t p = 0; p < workers; p++) {
+            handed += cluster->handed[p][i];
+            left += (double)cluster->residual[p][i] / unit;
+        }
+        double applied = ((double)cluster->first[i] - (double)cluster->weights[0][i]) / cluster->lr;
+        assert_true(fabs(handed - applied - left) < 1e-3);
+    }
+}
+
 static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
 {
     (void)state;
@@ -284,19 +299,31 @@ static void strom_is_bounded_and_asynchronous_and_loses_nothing(void **state)
         cluster->is_free = true;
         cluster->options.optimizer.weight_decay = 0;
         run_cluster(cluster, worker_counts[t]);
-        for (size_t i = 0; i < CLUSTER_SIZE; i++) {
-            double handed = 0;
-            double left = 0;
-            for (size_t p = 0; p < worker_counts[t]; p++) {
-                handed += cluster->handed[p][i];
-                left += (double)cluster->residual[p][i] / cluster->lr;
-            }
-            double applied =
-                ((double)cluster->first[i] - (double)cluster->weights[0][i]) / cluster->lr;
-            assert_true(fabs(handed - applied - left) < 1e-3);
-        }
+        check_that_nothing_is_lost(cluster, worker_counts[t], cluster->lr);
         free(cluster);
     }
+}
+
+/* Each share of entries is a push of its own, and all those of a step count as one update. */
+static void steps_in_several_pushes_are_applied_whole(void **state)
+{
+    (void)state;
+    static const struct syn_tensor_policy shares[] = {
+        {.density = 0.2}, {.is_dense = true}, {0}, {0}, {.density = 0.5}};
+    for (int t = 0; t < 4; t++)
+        for (size_t servers = 1; servers < 4; servers++) {
+            struct cluster *cluster = with(cluster_of("topk", servers), "schedule", "async");
+            cluster->policies = shares;
+            cluster->is_free = true;
+            cluster->options.optimizer.weight_decay = 0;
+            run_cluster(with(cluster, "momentum_form", "none"), worker_counts[t]);
+            check_that_nothing_is_lost(cluster, worker_counts[t], 1);
+            for (size_t p = 0; p < worker_counts[t]; p++) {
+                assert_int_equal(cluster->cost[p].answers, cluster->steps);
+                assert_true(worker_counts[t] > 1 || cluster->cost[p].staleness == 0);
+            }
+            free(cluster);
+        }
 }
 
 int main(void)
@@ -309,6 +336,7 @@ int main(void)
         cmocka_unit_test(one_gets_ahead_by_exactly_the_lag),
         cmocka_unit_test(a_worker_that_settles_holds_nobody_back),
         cmocka_unit_test(strom_is_bounded_and_asynchronous_and_loses_nothing),
+        cmocka_unit_test(steps_in_several_pushes_are_applied_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,13 @@ struct syn_optim_rates {
     uint64_t update; /* the number of this step, starting at 1 */
 };
 
+/* A step that is only tried out after another one. */
+struct syn_optim_next {
+    struct syn_optim_rates rates;
+    const float *gradient; /* [count] */
+    float *result;         /* [count] the weights that it would lead to */
+};
+
 struct syn_optim {
     struct syn_part part;
     bool counts; /* the formula needs the number of the step */
@@ -54,6 +61,11 @@ struct syn_optim {
      * same conditions as for apply(). */
     void (*foresee)(const struct syn_optimizer_options *options, struct syn_optim_rates rates,
                     const struct syn_optim_run *run, float *restrict result);
+
+    /* apply(), and then foresee() with another gradient, in one loop. With foresee() only. */
+    void (*apply_and_foresee)(const struct syn_optimizer_options *options,
+                              struct syn_optim_rates rates, const struct syn_optim_run *run,
+                              const struct syn_optim_next *next);
 };
 
 /* As syn_optimizer_open_layout(), for a part of the layout's weights, for an optimizer that follows

@@ -219,42 +219,70 @@ static const struct span *span_at(const struct syn_optimizer *optimizer, size_t 
 }
 
 static struct syn_optim_rates rates_in(const struct syn_optimizer *optimizer,
-                                       const struct span *span, struct step step)
+                                       const struct span *span, double lr, double scale)
 {
     return (struct syn_optim_rates){
-        .lr = (float)(step.lr * span->rates.lr),
-        .scale = (float)step.scale,
+        .lr = (float)(lr * span->rates.lr),
+        .scale = (float)scale,
         .weight_decay = (float)(optimizer->options.weight_decay * span->rates.weight_decay),
         .update = optimizer->updates};
 }
 
-/* Update a run that begins at weight number begin, each span at its own rates.
- *   result  try it out instead: the new weights [count]; or NULL */
-static void apply_run(const struct syn_optimizer *optimizer, struct step step, size_t begin,
-                      const struct syn_optim_run *run, float *result)
+/* What of a run, which begins at weight number begin, follows its first `done` weights and is in
+ * the span of the next. */
+static struct syn_optim_run next_part(const struct syn_optimizer *optimizer, size_t begin,
+                                      const struct syn_optim_run *run, size_t done,
+                                      const struct span **span)
 {
-    for (size_t done = 0, count = 0; done < run->count; done += count) {
-        const struct span *span = span_at(optimizer, begin + done);
-        size_t left = span->end - (begin + done);
-        count = left < run->count - done ? left : run->count - done;
-        struct syn_optim_run part = part_of(optimizer, run, done, count);
-        struct syn_optim_rates rates = rates_in(optimizer, span, step);
-        if (result)
-            optimizer->kind->foresee(&optimizer->options, rates, &part, result + done);
-        else
+    *span = span_at(optimizer, begin + done);
+    size_t left = (*span)->end - (begin + done);
+    return part_of(optimizer, run, done, left < run->count - done ? left : run->count - done);
+}
+
+static void look_at_result(struct syn_trial *trial, size_t begin, size_t count)
+{
+    if (syn_first_not_finite(trial->weights + begin, count) < count)
+        trial->is_finite = false;
+}
+
+/* Update a run that begins at weight number begin, each span at its own rates, and try out what the
+ * step is followed by. */
+static void apply_run(const struct syn_optimizer *optimizer, struct step step, size_t begin,
+                      const struct syn_optim_run *run)
+{
+    const struct span *span;
+    for (size_t done = 0; done < run->count;) {
+        struct syn_optim_run part = next_part(optimizer, begin, run, done, &span);
+        struct syn_optim_rates rates = rates_in(optimizer, span, step.lr, step.scale);
+        if (step.trial) {
+            struct syn_optim_next next = {
+                .rates = rates_in(optimizer, span, step.trial->lr, step.trial->scale),
+                .gradient = step.trial->gradient + begin + done,
+                .result = step.trial->weights + begin + done};
+            optimizer->kind->apply_and_foresee(&optimizer->options, rates, &part, &next);
+        } else {
             optimizer->kind->apply(&optimizer->options, rates, &part);
+        }
+        done += part.count;
     }
+    if (step.trial)
+        look_at_result(step.trial, begin, run->count);
 }
 
 static void try_block(const struct syn_optimizer *optimizer, struct syn_trial *trial, size_t begin,
                       size_t count, float *weights)
 {
-    struct step step = {.lr = trial->lr, .scale = trial->scale};
+    const struct span *span;
     struct syn_optim_run run =
         run_at(optimizer, begin, count, trial->gradient + begin, weights + begin);
-    apply_run(optimizer, step, begin, &run, trial->weights + begin);
-    if (syn_first_not_finite(trial->weights + begin, count) < count)
-        trial->is_finite = false;
+    for (size_t done = 0; done < count;) {
+        struct syn_optim_run part = next_part(optimizer, begin, &run, done, &span);
+        optimizer->kind->foresee(&optimizer->options,
+                                 rates_in(optimizer, span, trial->lr, trial->scale), &part,
+                                 trial->weights + begin + done);
+        done += part.count;
+    }
+    look_at_result(trial, begin, count);
 }
 
 /* Where the block of weights that begins there ends. */
@@ -291,7 +319,7 @@ static void count_update(struct syn_optimizer *optimizer)
         optimizer->updates++;
 }
 
-/* A step that is tried out after it reads what is in the cache, block by block. */
+/* The result of a step that is tried out is looked at while it is in the cache, block by block. */
 static void apply_dense(struct syn_optimizer *optimizer, struct step step, const float *gradient,
                         float *weights)
 {
@@ -299,9 +327,7 @@ static void apply_dense(struct syn_optimizer *optimizer, struct step step, const
         end = step.trial ? block_end(optimizer, begin) : optimizer->size;
         struct syn_optim_run run =
             run_at(optimizer, begin, end - begin, gradient + begin, weights + begin);
-        apply_run(optimizer, step, begin, &run, NULL);
-        if (step.trial)
-            try_block(optimizer, step.trial, begin, end - begin, weights);
+        apply_run(optimizer, step, begin, &run);
     }
 }
 
@@ -350,7 +376,8 @@ static void apply_gathered(struct syn_optimizer *optimizer, struct step step,
             optimizer->weights[i] = weights[at[i]];
         struct syn_optim_run run = {
             .gradient = values + done, .weights = optimizer->weights, .count = part};
-        optimizer->kind->apply(&optimizer->options, rates_in(optimizer, span, step), &run);
+        optimizer->kind->apply(&optimizer->options, rates_in(optimizer, span, step.lr, step.scale),
+                               &run);
         for (size_t i = 0; i < part; i++)
             weights[at[i]] = optimizer->weights[i];
     }
@@ -368,9 +395,7 @@ static void apply_scattered(struct syn_optimizer *optimizer, struct step step,
             optimizer->gradient[indices[next] - begin] = values[next];
         struct syn_optim_run run =
             run_at(optimizer, begin, end - begin, optimizer->gradient, weights + begin);
-        apply_run(optimizer, step, begin, &run, NULL);
-        if (step.trial)
-            try_block(optimizer, step.trial, begin, end - begin, weights);
+        apply_run(optimizer, step, begin, &run);
         for (size_t i = first; i < next; i++)
             optimizer->gradient[indices[i] - begin] = 0;
     }

@@ -4,11 +4,13 @@
  *     m  = mu * m + g'
  *     W -= lr * m                  or, with Nesterov, W -= lr * (g' + mu * m)
  *
- * Three plain loops, one for each amount of work, which compilers vectorize as written. They are
- * bound by memory, not by arithmetic, so intrinsics would gain nothing. Every product is rounded
- * before it is added (the build forbids contraction), hence the same bits at any vector width. */
+ * Plain loops, one for each amount of work, which compilers vectorize as written; the usual one is
+ * a kernel, because a small model stays in the caches, where the width of vectors counts. Every
+ * product is rounded before it is added (the build forbids contraction), hence the same bits at any
+ * width. */
 #include "base/status.h"
 #include "optim/optim.h"
+#include "tensor/kernels.h"
 
 static enum syn_status check(const struct syn_optimizer_options *options)
 {
@@ -35,14 +37,9 @@ static void descend(struct syn_optim_rates rates, const float *restrict g, float
         w[i] -= rates.lr * (rates.scale * g[i] + wd * w[i]);
 }
 
-static void descend_with_momentum(struct syn_optim_rates rates, float mu, const float *restrict g,
-                                  float *restrict w, float *restrict m, size_t count)
+static struct syn_descent descent_of(struct syn_optim_rates rates, float mu)
 {
-    float wd = rates.weight_decay;
-    for (size_t i = 0; i < count; i++) {
-        m[i] = mu * m[i] + (rates.scale * g[i] + wd * w[i]);
-        w[i] -= rates.lr * m[i];
-    }
+    return (struct syn_descent){rates.lr, mu, rates.scale, rates.weight_decay};
 }
 
 static void descend_looking_ahead(struct syn_optim_rates rates, float mu, const float *restrict g,
@@ -65,7 +62,8 @@ static void apply(const struct syn_optimizer_options *options, struct syn_optim_
     else if (options->nesterov)
         descend_looking_ahead(rates, mu, run->gradient, run->weights, run->memory[0], run->count);
     else
-        descend_with_momentum(rates, mu, run->gradient, run->weights, run->memory[0], run->count);
+        syn_kernels()->descend(descent_of(rates, mu), run->gradient, run->weights, run->memory[0],
+                               run->count);
 }
 
 /* The same formulas, with the same roundings. */
@@ -91,6 +89,23 @@ static void foresee(const struct syn_optimizer_options *options, struct syn_opti
     }
 }
 
+static void apply_and_foresee(const struct syn_optimizer_options *options,
+                              struct syn_optim_rates rates, const struct syn_optim_run *run,
+                              const struct syn_optim_next *next)
+{
+    float mu = (float)options->momentum;
+    if (options->momentum > 0 && !options->nesterov) {
+        syn_kernels()->descend_and_foresee(descent_of(rates, mu), run->gradient, run->weights,
+                                           run->memory[0], descent_of(next->rates, mu),
+                                           next->gradient, next->result, run->count);
+        return;
+    }
+    struct syn_optim_run after = *run;
+    after.gradient = next->gradient;
+    apply(options, rates, run);
+    foresee(options, next->rates, &after, next->result);
+}
+
 const struct syn_optim syn_optim_sgd = {
     .part = {"sgd", "stochastic gradient descent with momentum and weight decay"},
     .check = check,
@@ -98,4 +113,5 @@ const struct syn_optim syn_optim_sgd = {
     .skips_zeros = skips_zeros,
     .apply = apply,
     .foresee = foresee,
+    .apply_and_foresee = apply_and_foresee,
 };

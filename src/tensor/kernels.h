@@ -46,6 +46,14 @@ struct syn_scan {
     uint32_t largest; /* the largest magnitude so far, collected or not */
 };
 
+/* What a step of momentum SGD multiplies by. */
+struct syn_descent {
+    float lr;
+    float momentum;
+    float scale; /* of the gradient */
+    float weight_decay;
+};
+
 struct syn_kernels {
     const char *name;
 
@@ -73,6 +81,16 @@ struct syn_kernels {
     void (*to_half)(uint16_t *half, const float *x, size_t count);
 
     void (*from_half)(float *x, const uint16_t *half, size_t count);
+
+    /*     memory[i] = momentum * memory[i] + (scale * gradient[i] + weight_decay * weights[i])
+     *     weights[i] -= lr * memory[i] */
+    void (*descend)(struct syn_descent step, const float *gradient, float *weights, float *memory,
+                    size_t count);
+
+    /* The same, and what the next step would then make of the weights, which it does not touch. */
+    void (*descend_and_foresee)(struct syn_descent step, const float *gradient, float *weights,
+                                float *memory, struct syn_descent next, const float *next_gradient,
+                                float *result, size_t count);
 };
 
 extern const struct syn_kernels syn_kernels_portable;

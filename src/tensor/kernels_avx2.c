@@ -6,6 +6,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "tensor/descent.h"
+
 #define VECTOR __attribute__((target("avx2,bmi,f16c")))
 #define LANES  8
 
@@ -245,6 +247,19 @@ VECTOR static void from_half(float *x, const uint16_t *half, size_t count)
     syn_kernels_portable.from_half(x + i, half + i, count - i);
 }
 
+VECTOR static void descend(struct syn_descent step, const float *gradient, float *weights,
+                           float *memory, size_t count)
+{
+    syn_descend(step, gradient, weights, memory, count);
+}
+
+VECTOR static void descend_and_foresee(struct syn_descent step, const float *gradient,
+                                       float *weights, float *memory, struct syn_descent next,
+                                       const float *next_gradient, float *result, size_t count)
+{
+    syn_descend_and_foresee(step, gradient, weights, memory, next, next_gradient, result, count);
+}
+
 const struct syn_kernels syn_kernels_avx2 = {
     .name = "avx2",
     .accumulate = accumulate,
@@ -253,6 +268,8 @@ const struct syn_kernels syn_kernels_avx2 = {
     .add = add,
     .to_half = to_half,
     .from_half = from_half,
+    .descend = descend,
+    .descend_and_foresee = descend_and_foresee,
 };
 #else
 /* A file must declare something. */

@@ -2,6 +2,8 @@
  * so that they round as the vector kernels do. */
 #include "tensor/kernels.h"
 
+#include "tensor/descent.h"
+
 static uint32_t larger(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -128,6 +130,19 @@ static void from_half(float *x, const uint16_t *half, size_t count)
         x[i] = whole_of(half[i]);
 }
 
+static void descend(struct syn_descent step, const float *gradient, float *weights, float *memory,
+                    size_t count)
+{
+    syn_descend(step, gradient, weights, memory, count);
+}
+
+static void descend_and_foresee(struct syn_descent step, const float *gradient, float *weights,
+                                float *memory, struct syn_descent next, const float *next_gradient,
+                                float *result, size_t count)
+{
+    syn_descend_and_foresee(step, gradient, weights, memory, next, next_gradient, result, count);
+}
+
 const struct syn_kernels syn_kernels_portable = {
     .name = "portable",
     .accumulate = accumulate,
@@ -136,4 +151,6 @@ const struct syn_kernels syn_kernels_portable = {
     .add = add,
     .to_half = to_half,
     .from_half = from_half,
+    .descend = descend,
+    .descend_and_foresee = descend_and_foresee,
 };

@@ -114,12 +114,16 @@ static void a_result_that_is_not_finite_is_told(void **unused)
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     struct syn_optimizer *optimizer = opened(2, MOST);
     struct syn_trial trial = {.gradient = own, .lr = 0.1, .scale = 1, .weights = result};
+    struct syn_optimizer_sum nothing = {.count = 0};
     fill(weights, MOST, 1);
     for (size_t at = 0; at < MOST; at += 833)
         for (int b = 0; b < 3; b++) {
             fill(own, MOST, 2);
             own[at] = bad[b];
             assert_ok(syn_optimizer_try(optimizer, weights, &trial));
+            assert_false(trial.is_finite);
+            trial.is_finite = true;
+            assert_ok(syn_optimizer_apply_and_try(optimizer, 0.1, 1, &nothing, weights, &trial));
             assert_false(trial.is_finite);
         }
     fill(own, MOST, 2);

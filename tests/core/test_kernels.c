@@ -118,6 +118,64 @@ static void vector_and_portable_kernels_give_the_same_bits(void **state)
     free(two);
 }
 
+/* Two steps of momentum SGD at once are one step, and what the next would make of the weights. A
+ * NaN may be any. */
+struct descent {
+    float weights[MOST], memory[MOST], result[MOST];
+};
+
+static void unify_nans(float values[MOST])
+{
+    for (size_t i = 0; i < MOST; i++)
+        if (isnan(values[i]))
+            values[i] = NAN;
+}
+
+static void descend(const struct syn_kernels *kernels, const struct data *data, size_t count,
+                    bool foresees, struct descent *out)
+{
+    static const struct syn_descent step = {0.05F, 0.9F, 0.25F, 1e-3F};
+    static const struct syn_descent next = {0.03F, 0.9F, 0.7F, 0};
+    memset(out, 0, sizeof *out);
+    memcpy(out->weights, data->a, count * sizeof(float));
+    memcpy(out->memory, data->b, count * sizeof(float));
+    if (foresees) {
+        kernels->descend_and_foresee(step, data->c, out->weights, out->memory, next, data->c + 1,
+                                     out->result, count);
+    } else {
+        float memory[MOST];
+        kernels->descend(step, data->c, out->weights, out->memory, count);
+        memcpy(out->result, out->weights, count * sizeof(float));
+        memcpy(memory, out->memory, count * sizeof(float));
+        kernels->descend(next, data->c + 1, out->result, memory, count);
+    }
+    unify_nans(out->weights);
+    unify_nans(out->memory);
+    unify_nans(out->result);
+}
+
+static void a_step_that_is_foreseen_is_the_next_one_to_the_bit(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 7, 8, 33, 1024, MOST};
+    struct data *data = calloc(1, sizeof *data);
+    struct descent *expected = calloc(1, sizeof *expected);
+    struct descent *found = calloc(1, sizeof *found);
+    for (uint64_t seed = 0; seed < 4; seed++)
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            fill(data, seed, seed % 2 == 1);
+            descend(&syn_kernels_portable, data, counts[i], false, expected);
+            for (int turn = 0; turn < 3; turn++) {
+                descend(turn < 2 ? syn_kernels() : &syn_kernels_portable, data, counts[i], turn > 0,
+                        found);
+                assert_memory_equal(found, expected, sizeof *expected);
+            }
+        }
+    free(data);
+    free(expected);
+    free(found);
+}
+
 static void halves_round_to_nearest_even_and_stop_at_65504(void **state)
 {
     (void)state;
@@ -175,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vector_and_portable_kernels_give_the_same_bits),
         cmocka_unit_test(sums_need_not_be_stored),
+        cmocka_unit_test(a_step_that_is_foreseen_is_the_next_one_to_the_bit),
         cmocka_unit_test(halves_round_to_nearest_even_and_stop_at_65504),
         cmocka_unit_test(every_half_survives_the_way_to_float_and_back),
         cmocka_unit_test(a_sum_of_lists_is_sorted_and_has_no_zeros),

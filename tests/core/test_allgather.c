@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <syncopate/random.h>
 #include <syncopate/reducer.h>
 
+#include "exchange/sum.h"
 #include "scenario.h"
 #include "workers.h"
 
@@ -161,9 +163,58 @@ static void a_gradient_that_is_not_finite_is_told_among_long_packets(void **stat
     }
 }
 
+/* Lists of so few entries that they are added one by one, and of more, in windows: what an array of
+ * the whole space would hold. */
+static void sums_of_few_and_of_many_entries_are_alike(void **state)
+{
+    (void)state;
+    enum { LISTS = 5, LONGEST = 4000, SPACE = 100000 };
+    static const size_t counts[] = {0, 1, 60, LONGEST};
+    struct syn_list lists[LISTS] = {{0}};
+    struct syn_list merged = {0};
+    struct syn_sum sum = {0};
+    struct syn_random random;
+    float *expected = calloc(SPACE, sizeof *expected);
+    syn_random_start(&random, 1, 0);
+    assert_ok(syn_sum_open(&sum, LISTS));
+    assert_ok(syn_list_open(&merged, (size_t)LISTS * LONGEST));
+    for (size_t i = 0; i < LISTS; i++)
+        assert_ok(syn_list_open(&lists[i], LONGEST));
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        memset(expected, 0, SPACE * sizeof *expected);
+        for (size_t i = 0; i < LISTS; i++) {
+            lists[i].count = 0;
+            size_t count = i == 3 ? 0 : counts[c]; /* one is empty */
+            for (size_t e = 0, at = 0; e < count; e++) {
+                at += 1 + (size_t)syn_random_below(&random, 20);
+                float value = e % 7 == 0 ? (i % 2 ? -1.0F : 1.0F) : syn_random_normal(&random);
+                syn_list_append(&lists[i], (uint32_t)at, value);
+                expected[at] += value;
+            }
+        }
+        syn_sum_lists(&sum, lists, LISTS, &merged);
+        for (size_t at = 0, e = 0; at < SPACE; at++) {
+            if (expected[at] == 0)
+                continue;
+            assert_true(e < merged.count);
+            assert_int_equal(merged.index[e], at);
+            assert_true(merged.value[e++] == expected[at]);
+            assert_true(at + 1 < SPACE);
+        }
+        for (size_t e = 0; e < merged.count; e++)
+            assert_true(expected[merged.index[e]] != 0);
+    }
+    for (size_t i = 0; i < LISTS; i++)
+        syn_list_close(&lists[i]);
+    syn_list_close(&merged);
+    syn_sum_close(&sum);
+    free(expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_of_few_and_of_many_entries_are_alike),
         cmocka_unit_test(lists_are_added_in_the_order_of_the_ranks),
         cmocka_unit_test(long_packets_cost_no_more_bytes),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_told_among_long_packets),

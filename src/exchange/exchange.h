@@ -15,6 +15,7 @@
 
 #include "base/table.h"
 #include "codec/codec.h"
+#include "select/select.h"
 #include "tensor/kernels.h"
 #include "tensor/list.h"
 #include "topology/chunk.h"
@@ -50,7 +51,7 @@ struct syn_contribution {
     bool pulls;         /* they are to send the weights after its step */
     uint64_t attempt;   /* grows when steps in flight were dropped; see syn_reducer_collect() */
     const float *dense; /* [about.size]; for dense exchanges */
-    double density;     /* for exchanges that follow it; 0 means 1 */
+    double density;     /* for exchanges that follow it: below 1 there is a list; 0 means 1 */
     const struct syn_value_type *values; /* for the same exchanges; NULL: the setup's */
     struct syn_list list;  /* for sparse exchanges: what was sent, as receivers decode it */
     float scale;           /* the common magnitude, for values that need it */
@@ -68,7 +69,6 @@ struct syn_outcome {
     float *dense_dropped;    /* [about.size], set if values are not exact; may be the same array as
                               * the contribution's dense, which is read before */
     struct syn_list merged;  /* room for merged_most() */
-    bool is_list;            /* of dense exchanges: the sum is in merged, not in dense */
     struct syn_list dropped; /* room for dropped_most(); indices in any order, may repeat */
     bool is_nonfinite;
     uint32_t nonfinite_entry; /* the first entry of the bucket that is not finite, on some worker */
@@ -83,15 +83,16 @@ struct syn_exchange_type {
     bool sees_own_merges;   /* every worker sees each merge of its own entries */
     bool encodes_portions;  /* takes the list unencoded, and returns what its own rounding
                              * removed */
-    bool follows_density;   /* each contribution determines how much of it may be sent, and in what
-                             * form; what is not sent comes back as dropped */
+    bool follows_density;   /* each contribution determines in what form it is sent: an array at
+                             * density 1, below that a list, whose portions are encoded here */
     bool keeps_sums;        /* returns nothing: the sums stay with the owners, which apply them */
 
     /* Its messages. The exchange itself walks these rounds, and the simulator uses the same. */
     syn_rounds *rounds;
 
-    /* (optional) Of those that follow the density: the exchange that lists of at most that many
-     * entries take. */
+    /* Of those that follow the density: what picks the entries of their lists, and the exchange
+     * that lists of at most that many entries take. */
+    const struct syn_select_type *picks;
     const struct syn_exchange_type *(*lists_by)(size_t entries, size_t workers);
 
     /* (optional) The number of fragments in which a packet of that many bytes travels, for a bucket
@@ -102,8 +103,8 @@ struct syn_exchange_type {
      * packet_bytes. */
     double (*theory)(const struct syn_exchange_setup *setup, size_t packet_bytes);
 
-    /* Maximum number of entries in the merged list, and in the dropped list. The latter is for
-     * lists only; the former also for dense exchanges that follow the density. */
+    /* Maximum number of entries in the merged list, and in the dropped list, for exchanges of
+     * lists. */
     size_t (*merged_most)(const struct syn_exchange_setup *setup);
     size_t (*dropped_most)(const struct syn_exchange_setup *setup);
 

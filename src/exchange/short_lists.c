@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 
-#define MOST_SENT    4096 /* entries, to all other workers together */
-#define MOST_WORKERS 8    /* with more, longer lists through owners would take far fewer bytes */
+#define MOST_SENT    16384 /* entries, to all other workers together */
+#define MOST_WORKERS 8     /* with more, longer lists through owners would take far fewer bytes */
 
 extern const struct syn_exchange_type syn_exchange_allgather;
 

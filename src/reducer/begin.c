@@ -43,8 +43,8 @@ static enum syn_status exchange_transfer(struct syn_work *work)
 static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                        const struct bucket *bucket, const struct syn_intake *intake)
 {
-    transfer->in.density = slot->step.density;
-    transfer->in.values = slot->step.values ? syn_value_find(slot->step.values) : NULL;
+    transfer->in.list.count = 0;
+    transfer->out.dropped.count = 0;
     if (slot->dense)
         transfer->out.dense = slot->dense + bucket->first;
     if (slot->drops)
@@ -66,7 +66,8 @@ static void fill_dense(struct syn_reducer *reducer, struct slot *slot, struct tr
 static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct transfer *transfer,
                         const struct bucket *bucket, const struct syn_intake *intake)
 {
-    const struct syn_select_type *select = reducer->select_type;
+    const struct syn_select_type *select = reducer->picks;
+    const struct syn_exchange_type *exchange = reducer->exchange_type;
     struct syn_contribution *in = &transfer->in;
     double density = slot->step.density;
     size_t limit = syn_bucket_limit(reducer, bucket, density);
@@ -83,7 +84,7 @@ static void fill_sparse(struct syn_reducer *reducer, struct slot *slot, struct t
         return;
     }
     in->scale = transfer->threshold;
-    if (!reducer->exchange_type->encodes_portions) {
+    if (!exchange->encodes_portions && !exchange->follows_density) {
         int64_t began = syn_clock_ns();
         in->packet_bytes = syn_packet_encode(&in->about, reducer->values, reducer->indices,
                                              in->scale, &in->list, transfer->packet);
@@ -102,7 +103,7 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
     size_t next = (slot->before + 1) % (reducer->options.depth + 1);
     struct syn_intake intake = {
         .residual_type = reducer->residual_type,
-        .select_type = reducer->select_type,
+        .select_type = slot->is_list ? reducer->picks : reducer->select_type,
         .select = bucket->select,
         .before = syn_residual_from(&reducer->residuals[slot->before], bucket->first),
         .after = syn_residual_from(&reducer->residuals[next], bucket->first),
@@ -130,12 +131,14 @@ static void send_bucket(struct syn_reducer *reducer, struct slot *slot, size_t n
     transfer->in.lr = slot->lr;
     transfer->in.pulls = slot->pulls;
     transfer->in.attempt = reducer->attempt;
+    transfer->in.density = slot->step.density;
+    transfer->in.values = slot->step.values ? syn_value_find(slot->step.values) : NULL;
     transfer->out.is_answered = false;
     transfer->work.run = exchange_transfer;
-    if (reducer->select_type->is_dense)
-        fill_dense(reducer, slot, transfer, bucket, &intake);
-    else
+    if (slot->is_list)
         fill_sparse(reducer, slot, transfer, bucket, &intake);
+    else
+        fill_dense(reducer, slot, transfer, bucket, &intake);
     syn_comm_post(reducer->comm, &transfer->work);
     slot->select_ns += syn_clock_ns() - began;
 }
@@ -214,8 +217,8 @@ static void vacate(struct syn_reducer *reducer)
             if (!is_lent)
                 syn_list_vacate(&transfer->out.merged);
         }
-    for (size_t b = 0; b < reducer->bucket_count && reducer->select_type->vacate; b++)
-        reducer->select_type->vacate(reducer->buckets[b].select);
+    for (size_t b = 0; b < reducer->bucket_count && reducer->picks->vacate; b++)
+        reducer->picks->vacate(reducer->buckets[b].select);
     if (reducer->exchange_type->vacate)
         reducer->exchange_type->vacate(reducer->exchange);
 }
@@ -249,6 +252,7 @@ enum syn_status syn_reducer_start(struct syn_reducer *reducer, const float *grad
     slot->gradient = gradient;
     slot->pieces = NULL;
     slot->step = own;
+    slot->is_list = reducer->picks && (!reducer->select_type->is_dense || own.density < 1);
     slot->lr = 0;
     slot->pulls = false;
     slot->select_ns = 0;

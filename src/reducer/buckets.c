@@ -67,7 +67,7 @@ size_t syn_bucket_limit(const struct syn_reducer *reducer, const struct bucket *
 {
     if (bucket->share > 0)
         return syn_select_share(bucket->share, bucket->size);
-    return reducer->select_type->limit(&reducer->options, bucket->size, density);
+    return reducer->picks->limit(&reducer->options, bucket->size, density);
 }
 
 size_t syn_bucket_limit_most(const struct syn_reducer *reducer, const struct bucket *bucket)

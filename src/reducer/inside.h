@@ -21,7 +21,7 @@ struct bucket {
     size_t size;
     size_t tensor_count;
     double share; /* of its entries in every list, by its tensors' policy; 0: the step's density */
-    void *select; /* its state, NULL if dense */
+    void *select; /* what picks its lists; NULL if no step sends any */
     bool lags;    /* its part of the residual lacks the last step (lag.h) */
 };
 
@@ -45,7 +45,8 @@ struct slot {
     const struct syn_piece *pieces; /* only during begin */
     float *copy;                    /* [size] of a gradient that may be overwritten; or NULL */
     struct syn_step step;
-    double lr; /* sent along */
+    bool is_list; /* it sends lists, not arrays */
+    double lr;    /* sent along */
     bool pulls;
     size_t before; /* number of the residual it starts from; it writes the next one */
     float *sent;   /* [size] dense with residual: what is sent; NULL: it is in the next residual */
@@ -65,6 +66,7 @@ struct syn_reducer {
     struct syn_reducer_options options;
     const struct syn_residual_type *residual_type;
     const struct syn_select_type *select_type;
+    const struct syn_select_type *picks; /* of steps that send lists; NULL: none does */
     const struct syn_exchange_type *exchange_type;
     const struct syn_value_type *values;
     const struct syn_index_type *indices; /* NULL: the smallest */

@@ -63,46 +63,36 @@ static enum syn_status open_dense_slot(struct syn_reducer *reducer, struct slot 
 static enum syn_status open_slot(struct syn_reducer *reducer, struct slot *slot,
                                  const struct syn_exchange_setup *setup)
 {
-    bool is_dense = reducer->select_type->is_dense;
     size_t merged = 0;
     SYN_TRY(syn_allocate(reducer->bucket_count, sizeof *slot->transfers, &slot->transfers));
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         struct syn_exchange_setup own = *setup;
         struct transfer *transfer = &slot->transfers[i];
         transfer->reducer = reducer;
-        if (is_dense && !reducer->exchange_type->follows_density)
+        if (!reducer->picks)
             continue;
         own.size = reducer->buckets[i].size;
         own.limit = syn_bucket_limit_most(reducer, &reducer->buckets[i]);
         own.whole = reducer->buckets[i].share == 1 ? own.size : 0;
-        if (is_dense)
-            SYN_TRY(
-                syn_list_open(&transfer->out.merged, reducer->exchange_type->merged_most(&own)));
-        else
-            SYN_TRY(open_sparse_transfer(reducer, transfer, &own));
+        SYN_TRY(open_sparse_transfer(reducer, transfer, &own));
         merged += transfer->out.merged.capacity;
     }
     SYN_TRY(syn_list_open(&slot->merged, reducer->bucket_count > 1 ? merged : 0));
-    return is_dense ? open_dense_slot(reducer, slot) : SYN_OK;
+    return reducer->select_type->is_dense ? open_dense_slot(reducer, slot) : SYN_OK;
 }
 
 static enum syn_status open_selects(struct syn_reducer *reducer, struct syn_exchange_setup *setup)
 {
-    bool is_dense = reducer->select_type->is_dense;
-    bool follows = reducer->exchange_type && reducer->exchange_type->follows_density;
     for (size_t i = 0; i < reducer->bucket_count; i++) {
         struct bucket *bucket = &reducer->buckets[i];
         setup->size = bucket->size > setup->size ? bucket->size : setup->size;
-        if (is_dense && !follows)
+        if (!reducer->picks)
             continue;
         size_t most = syn_bucket_limit_most(reducer, bucket);
         setup->whole = bucket->share == 1 ? bucket->size : setup->whole;
         setup->limit = most > setup->limit ? most : setup->limit;
-        if (is_dense)
-            continue;
-        SYN_TRY(reducer->select_type->open(&reducer->options, bucket->size, most,
-                                           (size_t)reducer->options.select_threads,
-                                           &bucket->select));
+        SYN_TRY(reducer->picks->open(&reducer->options, bucket->size, most,
+                                     (size_t)reducer->options.select_threads, &bucket->select));
     }
     return SYN_OK;
 }
@@ -135,6 +125,8 @@ static void find_rows(struct syn_reducer *reducer)
     reducer->select_type = syn_select_find(options->select);
     if (!reducer->is_exchange_lent)
         reducer->exchange_type = syn_exchange_find(options->exchange);
+    reducer->picks =
+        reducer->select_type->is_dense ? reducer->exchange_type->picks : reducer->select_type;
     reducer->values = syn_value_find(options->values);
     reducer->indices = syn_index_find(options->indices);
 }
@@ -251,7 +243,7 @@ void syn_reducer_close(struct syn_reducer *reducer)
     }
     for (size_t i = 0; reducer->buckets && i < reducer->bucket_count; i++)
         if (reducer->buckets[i].select)
-            reducer->select_type->close(reducer->buckets[i].select);
+            reducer->picks->close(reducer->buckets[i].select);
     free(reducer->slots);
     free(reducer->residuals);
     free(reducer->buckets);

@@ -23,8 +23,8 @@ static void undo(struct syn_reducer *reducer, const struct slot *slot)
     reducer->newest = slot->before;
     for (size_t i = 0; i < reducer->bucket_count; i++)
         reducer->buckets[i].lags = false; /* what was still to be added is discarded */
-    for (size_t i = 0; i < reducer->bucket_count && reducer->select_type->restore; i++)
-        reducer->select_type->restore(reducer->buckets[i].select, slot->transfers[i].remembered);
+    for (size_t i = 0; i < reducer->bucket_count && slot->is_list && reducer->picks->restore; i++)
+        reducer->picks->restore(reducer->buckets[i].select, slot->transfers[i].remembered);
 }
 
 /* Drop all steps under way, the oldest last, so that its copy of the selections' state is the one
@@ -77,7 +77,7 @@ static void take_back(struct syn_reducer *reducer, const struct slot *slot)
             const struct syn_outcome *out = &slot->transfers[i].out;
             struct syn_residual residual =
                 syn_residual_from(&reducer->residuals[at], bucket->first);
-            if (slot->dense_dropped)
+            if (slot->dense_dropped && !slot->is_list)
                 syn_kernels()->add(residual.unsent, residual.unsent, out->dense_dropped,
                                    bucket->size);
             else if (residual.unsent)
@@ -108,20 +108,6 @@ static const struct syn_list *join(struct syn_reducer *reducer, struct slot *slo
     return all;
 }
 
-/* The number of entries sent from dense arrays: the reducer does not see their lists. */
-static size_t selected_of_all(const struct syn_reducer *reducer, const struct slot *slot)
-{
-    size_t selected = 0;
-    if (!reducer->exchange_type->follows_density)
-        return reducer->size;
-    for (size_t i = 0; i < reducer->bucket_count; i++) {
-        const struct bucket *bucket = &reducer->buckets[i];
-        double share = bucket->share > 0 ? bucket->share : slot->step.density;
-        selected += syn_select_share(share, bucket->size);
-    }
-    return selected;
-}
-
 static struct syn_cost add_up(const struct syn_reducer *reducer, const struct slot *slot)
 {
     struct syn_cost cost = {.select_ms = (double)(slot->select_ns - slot->encode_ns) * 1e-6,
@@ -143,16 +129,15 @@ static struct syn_cost add_up(const struct syn_reducer *reducer, const struct sl
             cost.staleness_most = transfer->out.staleness;
         }
     }
-    if (reducer->select_type->is_dense)
-        cost.selected = selected_of_all(reducer, slot);
+    if (!slot->is_list)
+        cost.selected = reducer->size;
     return cost;
 }
 
 static struct syn_merged deliver(struct syn_reducer *reducer, struct slot *slot)
 {
     struct syn_merged merged = {.cost = add_up(reducer, slot)};
-    bool is_list = reducer->bucket_count > 0 && slot->transfers[0].out.is_list;
-    if (reducer->select_type->is_dense && !is_list) {
+    if (!slot->is_list) {
         if (slot->placed)
             syn_order_restore(&reducer->order, slot->dense, slot->placed, reducer->size);
         merged.dense = slot->placed ? slot->placed : slot->dense;

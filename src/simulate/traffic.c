@@ -57,8 +57,7 @@ static void describe_array(const struct syn_reducer_options *reducer, double par
     traffic->merge_ms = ADD_NS * params * 1e-6;
 }
 
-/* Here selection is part of the exchange. Density auto is treated as 1, in the options' own form;
- * syn_traffic_fit() finds how much fits. */
+/* Density auto is treated as 1, in the options' own form; syn_traffic_fit() finds how much fits. */
 static void describe_adaptive(const struct syn_reducer_options *reducer, double params,
                               struct syn_traffic *traffic)
 {
@@ -69,8 +68,6 @@ static void describe_adaptive(const struct syn_reducer_options *reducer, double 
     }
     traffic->is_reduced = false;
     describe_list(reducer, params, traffic);
-    traffic->merge_ms += traffic->select_ms;
-    traffic->select_ms = 0;
 }
 
 static uint64_t pull_every(const struct syn_worker_options *options, bool is_dense, size_t servers)

@@ -44,15 +44,16 @@ static void change_the_density(struct fixture *fixture, struct syn_reducer *redu
 static void a_share_of_everything_is_delivered_as_a_list(void **state)
 {
     (void)state;
-    for (size_t buckets = 0; buckets < 2; buckets++) {
+    for (size_t i = 0; i < 4; i++) {
         struct fixture fixture = fixture_for("ssgd");
         double handed = 0;
         double left = 0;
+        fixture.options.values = i / 2 ? "q4" : "f32";
         fixture.options.exchange = "adaptive";
         fixture.options.residual = "feedback";
         fixture.options.density = 1;
         fixture.options.density_max = 0.1;
-        fixture.options.bucket_bytes = buckets * 1000;
+        fixture.options.bucket_bytes = i % 2 * 1000;
         fixture_run(&fixture, 3, 20000, change_the_density);
         for (size_t w = 0; w < 3; w++) {
             assert_true(fixture.holds[w]);

@@ -86,7 +86,8 @@ static enum syn_status exchange_lists(const struct play *play,
 {
     const struct syn_exchange_type *type = play->type;
     struct syn_contribution in = {
-        .about = {.size = (uint32_t)setup->size, .limit = (uint32_t)setup->limit}};
+        .about = {.size = (uint32_t)setup->size, .limit = (uint32_t)setup->limit},
+        .density = play->density};
     struct syn_outcome out = {0};
     uint8_t *packet =
         malloc(syn_packet_bound(setup->values, setup->indices, setup->limit, setup->size));
@@ -116,15 +117,11 @@ static enum syn_status exchange_arrays(const struct play *play,
     float *gradient = calloc(setup->size, sizeof *gradient);
     float *sum = calloc(setup->size, sizeof *sum);
     float *dropped = calloc(setup->size, sizeof *dropped);
-    struct syn_contribution in = {
-        .about = {.size = (uint32_t)setup->size}, .dense = gradient, .density = play->density};
+    struct syn_contribution in = {.about = {.size = (uint32_t)setup->size}, .dense = gradient};
     struct syn_outcome out = {.dense = sum, .dense_dropped = dropped};
-    SYN_TRY(
-        syn_list_open(&out.merged, play->type->merged_most ? play->type->merged_most(setup) : 0));
     for (size_t i = 0; i < setup->size; i++)
         gradient[i] = i % SYN_OWNED_BLOCK < ENTRIES ? (float)(i + 1) : 0;
     enum syn_status status = play->type->run(state, &in, &out);
-    syn_list_close(&out.merged);
     free(gradient);
     free(sum);
     free(dropped);
@@ -155,7 +152,8 @@ static void exchange_once(struct syn_group *group, size_t rank, void *context)
     play->status[rank] = type->open(&setup, &state);
     if (play->status[rank] == SYN_OK)
         play->status[rank] =
-            (type->is_dense ? exchange_arrays : exchange_lists)(play, &setup, state);
+            (type->is_dense && play->density == 0 ? exchange_arrays : exchange_lists)(play, &setup,
+                                                                                      state);
     type->close(state);
     set_type(group, beneath);
 }

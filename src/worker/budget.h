@@ -50,7 +50,6 @@ struct syn_budget {
     uint32_t patience; /* the hold after the next fall */
     uint32_t decisions;
     double fallen_at;  /* exchange time per bit / allowed time, at the last fall; 0: none */
-    double floor;      /* the least that exchanges took from computing; 0: not measured yet */
     double compute_ms; /* seen by the last decision */
     double exchange_ms;
 };

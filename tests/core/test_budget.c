@@ -281,6 +281,20 @@ static void work_that_computing_pays_for_counts_as_time(void **state)
     assert_true(work_ms(&world, budget.level) > 0.01 * 20);
 }
 
+/* Where the poorest form already takes more than the overhead allows, no richer one is taken. */
+static void the_work_of_the_poorest_form_counts_as_well(void **state)
+{
+    (void)state;
+    struct world world = world_of(20, 1);
+    world.work_ms = 5;
+    struct syn_budget budget = syn_budget_begin();
+    live_through(&world, &budget, 10);
+    for (int i = 0; i < 100; i++) {
+        live_through(&world, &budget, 1);
+        assert_int_equal(budget.level, SYN_BUDGET_LEVELS - 1);
+    }
+}
+
 /* A link that carries everything in four bits, and an exchange whose work is a little or far too
  * much for computing. */
 static struct world busy_world(double work_ms)
@@ -396,6 +410,7 @@ int main(void)
         cmocka_unit_test(it_settles),
         cmocka_unit_test(without_a_delay_the_overhead_is_all_there_is),
         cmocka_unit_test(work_that_computing_pays_for_counts_as_time),
+        cmocka_unit_test(the_work_of_the_poorest_form_counts_as_well),
         cmocka_unit_test(a_little_too_much_work_is_within_the_noise),
         cmocka_unit_test(lists_that_take_more_work_than_everything_are_skipped),
         cmocka_unit_test(everything_in_four_bits_may_take_more_of_the_processor),

@@ -26,6 +26,7 @@ struct syn_fitting {
     int64_t work_ns;         /* and of the communication thread */
     double gathered_ms;      /* time spent in this step waiting for the gathering */
     size_t count;            /* steps measured since the last decision; the first are discarded */
+    bool blocks;             /* those steps blocked */
     uint64_t gathering_step; /* the last step measured; 0: no gathering is under way */
     struct syn_gathering gathering;
     struct syn_budget_sample own[SYN_BUDGET_STEPS];
@@ -114,6 +115,15 @@ static float passed_ms(int64_t *since_ns, int64_t now_ns)
     return (float)passed;
 }
 
+/* Whether the last step has blocked although its schedule is a delayed one, in a warm-up or at the
+ * end. Its waiting, and the processor time that its exchange took meanwhile, do not show how much
+ * computing can hide. The same on all workers. */
+static bool blocked(const struct syn_worker *worker)
+{
+    return worker->fitting->setup.is_delayed &&
+           worker->schedule->plan(&worker->options, worker->steps - 1).blocks;
+}
+
 static void measure(struct syn_worker *worker, const struct syn_cost *cost)
 {
     struct syn_fitting *own = worker->fitting;
@@ -127,23 +137,21 @@ static void measure(struct syn_worker *worker, const struct syn_cost *cost)
     own->gathered_ms = 0;
     if (is_first || own->gathering_step > 0)
         return;
-    if (own->count >= SETTLING)
-        own->own[own->count - SETTLING] = (struct syn_budget_sample){
-            .compute = (float)(period > wait ? period - wait : 0),
-            .exchange = (float)cost->exchange_ms,
-            .wait = (float)wait,
-            .busy = busy,
-            .work = work,
-        };
+    bool has_blocked = blocked(worker);
+    if (has_blocked != own->blocks)
+        own->count = 0;
+    own->blocks = has_blocked;
+    if (own->count >= SETTLING) {
+        struct syn_budget_sample *sample = &own->own[own->count - SETTLING];
+        *sample = (struct syn_budget_sample){.compute = (float)(period > wait ? period - wait : 0),
+                                             .exchange = (float)cost->exchange_ms};
+        if (!has_blocked) {
+            sample->wait = (float)wait;
+            sample->busy = busy;
+            sample->work = work;
+        }
+    }
     own->count++;
-}
-
-/* A step that blocks although its schedule is a delayed one, in a warm-up or at the end, does not
- * show how much computing can hide. The same on all workers. */
-static bool has_blocked(const struct syn_worker *worker)
-{
-    return worker->fitting->setup.is_delayed &&
-           worker->schedule->plan(&worker->options, worker->steps - 1).blocks;
 }
 
 void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
@@ -152,8 +160,6 @@ void syn_fitting_end(struct syn_worker *worker, const struct syn_cost *cost)
     if (!own || !own->is_measuring)
         return;
     measure(worker, cost);
-    if (own->gathering_step == 0 && has_blocked(worker))
-        own->count = 0;
     if (own->count < SETTLING + SYN_BUDGET_STEPS || own->gathering_step > 0)
         return;
     own->gathering_step = worker->steps;

@@ -112,15 +112,24 @@ class Ownership(unittest.TestCase):
 
 
 class Clock(unittest.TestCase):
-    def test_time_to_an_evaluation_is_on_the_wall_without_those_before(self):
+    def whole_run(self, lines):
         loader = importlib.machinery.SourceFileLoader("compare", COMPARE)
         module = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare", loader))
         loader.exec_module(module)
-        made = module.whole_run([
+        return module.whole_run(lines)
+
+    def test_time_to_an_evaluation_is_on_the_wall_without_those_before(self):
+        made = self.whole_run([
             {"step": 20, "step_ms": 1, "seconds": 2.0, "bytes_out": 5}, {"step": 20, "test_accuracy": 0.5, "seconds": 3.0},
             {"step": 40, "step_ms": 1, "seconds": 4.5, "bytes_out": 7}, {"step": 40, "test_accuracy": 0.9, "seconds": 5.0}])
         self.assertEqual([evaluation["seconds"] for evaluation in made["evaluations"]], [2.0, 3.5])
         self.assertEqual((made["ms_per_step"], made["bytes_out_per_step"]), (87.5, 6.0))
+
+    def test_a_change_of_form_among_the_steps_does_not_stop_the_clock(self):
+        made = self.whole_run([
+            {"step": 0, "seconds": 0.5, "form_values": "q4"}, {"step": 12, "seconds": 1.5, "form_values": "f32"},
+            {"step": 20, "step_ms": 1, "seconds": 2.0, "bytes_out": 5}, {"step": 20, "test_accuracy": 0.5, "seconds": 3.0}])
+        self.assertEqual([evaluation["seconds"] for evaluation in made["evaluations"]], [2.0])
 
 
 class BadInput(unittest.TestCase):

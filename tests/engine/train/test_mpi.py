@@ -10,7 +10,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 import pictures  # noqa: E402
 import ranks  # noqa: E402
 
@@ -118,6 +119,20 @@ class Mpi(unittest.TestCase):
         self.assertEqual((forms[0]["form_values"], forms[0]["form_density"]), ("q4", 1))
         again = self.run_command([COMMAND, "train", *flags, "--workers", "3", "--density-replay", kept])
         self.assertEqual(ranks["weights_hash"], again["weights_hash"])
+
+    def test_a_warm_up_over_a_slow_link_does_not_send_everything_to_its_end(self):
+        lab = os.path.join(ROOT, "bench", "lab")
+        train = [COMMAND, "train", *SMALL, "--algo", "fit", "--density", "auto", "--steps", "60", "--warmup", "50", "--evaluate",
+                 "off", "--out", self.out]
+        done = subprocess.run([lab, "--hosts", "2", "--rate", "10mbit", "--", *train], capture_output=True, text=True,
+                              timeout=100)
+        if done.returncode == 2 and done.stderr.startswith("lab: "):
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.out, "metrics.jsonl"), encoding="utf-8") as file:
+            forms = [(line["step"], line["form_density"]) for line in map(json.loads, file) if "form_values" in line]
+        self.assertEqual(forms[0], (0, 1))
+        self.assertTrue(any(step < 50 and density < 1 for step, density in forms), forms)
 
     def test_a_world_of_one_that_was_meant_as_three_is_refused(self):
         """As where the launcher is another MPI's: here there is none, only what it would have said."""

@@ -6,8 +6,10 @@
 
 #include "base/memory.h"
 
-#define MOST_SENT    16384 /* entries, to all other workers together */
-#define MOST_WORKERS 8     /* with more, longer lists through owners would take far fewer bytes */
+/* Entries of a list times the square of the number of other workers: both the messages that are
+ * saved and the bytes that are added grow with that number, but only bytes with the entries. */
+#define MOST_SQUARED ((size_t)3 << 14)
+#define MOST_WORKERS 8 /* with more, lists of any length would take far more bytes */
 
 extern const struct syn_exchange_type syn_exchange_allgather;
 
@@ -18,9 +20,15 @@ struct syn_short_lists {
     float *before; /* [setup.limit] values before rounding */
 };
 
+/* Of at least two workers. */
+static size_t longest(size_t workers)
+{
+    return MOST_SQUARED / ((workers - 1) * (workers - 1));
+}
+
 bool syn_lists_are_short(size_t entries, size_t workers)
 {
-    return workers < 2 || (workers <= MOST_WORKERS && entries <= MOST_SENT / (workers - 1));
+    return workers < 2 || (workers <= MOST_WORKERS && entries <= longest(workers));
 }
 
 /* The same for lists that are short, of which there are none with many workers. */
@@ -29,7 +37,7 @@ static struct syn_exchange_setup shortened(const struct syn_exchange_setup *setu
     size_t workers = setup->group->workers;
     struct syn_exchange_setup made = *setup;
     if (!syn_lists_are_short(setup->limit, workers))
-        made.limit = workers <= MOST_WORKERS ? MOST_SENT / (workers - 1) : 1;
+        made.limit = workers <= MOST_WORKERS ? longest(workers) : 1;
     return made;
 }
 

@@ -77,7 +77,10 @@ static enum syn_status finish_gathering(struct syn_worker *worker)
     own->gathering_step = 0;
     SYN_TRY(syn_comm_wait(syn_reducer_comm(worker->reducer), &own->gathering.work));
     own->gathered_ms = (double)(syn_clock_ns() - began) * 1e-6;
+    uint32_t before = own->budget.level;
     syn_budget_decide(&own->budget, &own->setup, own->all);
+    if (own->blocks && own->budget.level < before)
+        own->budget.level = before; /* while steps block, a richer form would make them longer */
     own->count = 0;
     return SYN_OK;
 }

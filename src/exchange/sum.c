@@ -1,5 +1,5 @@
-/* Lists are added up in windows; few entries, for which a window would be fetched into the caches in
- * vain, one by one; and long lists in an array of the whole space. */
+/* Lists are added up in windows; few entries, for which a window would be fetched into the caches
+ * in vain, one by one; long lists in an array of the whole space. */
 #include "exchange/sum.h"
 
 #include <stdlib.h>

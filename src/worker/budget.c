@@ -7,10 +7,9 @@
  * changes nothing. An exchange also takes processor time, and if computing has no core to spare,
  * takes it from computing; on a small model many bits cost more processor time than link time. How
  * much was taken cannot be measured directly, but it is no more than the exchange used, and no more
- * than computing was delayed. It is
- * not proportional to what is sent: a list of a quarter of the entries takes three times the
- * work of all of them in four bits. Such forms help only if the link is too slow; if the processor
- * is, they are skipped both ways.
+ * than computing was delayed. It is not proportional to what is sent: a list of a quarter of the
+ * entries takes three times the work of all of them in four bits. Such forms help only if the link
+ * is too slow; if the processor is, they are skipped both ways.
  *
  * Any exchange takes some of the processor, however little it sends, and that counts as well: where
  * the poorest form already takes what the overhead allows, richer ones would take as much again. Of

@@ -81,6 +81,12 @@ static enum syn_status run_dense(struct adaptive *own, const struct syn_contribu
 static enum syn_status run_lists(struct adaptive *own, const struct syn_contribution *in,
                                  struct syn_outcome *out)
 {
+    if (in->about.size == 0) { /* all workers have nothing to send */
+        out->merged.count = 0;
+        out->dropped.count = 0;
+        out->is_nonfinite = false;
+        return SYN_OK;
+    }
     if (!own->split || in->about.limit > own->setup.limit)
         return syn_fail(SYN_INVALID, "density %g is above the maximum that room was allocated for",
                         in->density);
@@ -92,7 +98,7 @@ static enum syn_status run_lists(struct adaptive *own, const struct syn_contribu
 /* All buckets of a step have the same density, so all of them send lists, or none. */
 static enum syn_status run(void *state, const struct syn_contribution *in, struct syn_outcome *out)
 {
-    bool is_list = in->density > 0 && in->density < 1 && in->about.size > 0;
+    bool is_list = in->density > 0 && in->density < 1;
     return is_list ? run_lists(state, in, out) : run_dense(state, in, out);
 }
 

@@ -6,8 +6,8 @@
  * not know which way the previous one took.
  *
  * Lists are picked in the pass that adds the residual, as everywhere. Picking them here, on the
- * communication thread, was tried: that is one more pass over memory, which computing on the
- * neighbouring core feels. */
+ * communication thread, was tried: that is one more pass over memory, for which workers that share
+ * a core pay. */
 #include <stdlib.h>
 
 #include "base/memory.h"
